@@ -1,0 +1,85 @@
+/* Pointwise functions and vector access; include after half.cuh. All arithmetic is f32. Items are separated
+ * by blank lines, as in ptx.cuh. */
+
+MO_DEV float mo_relu(float x)
+{
+    return mo_max_nan(x, 0.0f);
+}
+
+MO_DEV float mo_clamp(float x, float least, float most)
+{
+    return mo_min_nan(mo_max_nan(x, least), most);
+}
+
+MO_DEV float mo_sigmoid(float x)
+{
+    return 1.0f / (1.0f + expf(-x));
+}
+
+MO_DEV float mo_silu(float x)
+{
+    return x / (1.0f + expf(-x));
+}
+
+/* x/2 (1 + erf(x / sqrt 2)), through erfc so that large negative x does not cancel. */
+MO_DEV float mo_gelu_erf(float x)
+{
+    return 0.5f * x * erfcf(-0.70710678118654752f * x);
+}
+
+/* x/2 (1 + tanh u) = x / (1 + exp(-2u)) with u = sqrt(2/pi) (x + 0.044715 x^3). */
+MO_DEV float mo_gelu_tanh(float x)
+{
+    return x / (1.0f + expf(-1.59576912160573071f * (x + 0.044715f * x * x * x)));
+}
+
+/* VEC consecutive elements as floats; the pointer is aligned to their size. */
+template <int VEC, typename T> MO_DEV void mo_load_vec(float (&x)[VEC], const T *from)
+{
+    constexpr int BYTES = VEC * (int)sizeof(T);
+    if constexpr (BYTES == 16 || BYTES == 32) {
+        constexpr int PER = 16 / (int)sizeof(T);
+#pragma unroll
+        for (int i = 0; i < VEC; i += PER) {
+            unsigned r[4];
+            mo_ld_nc16(r, from + i);
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if constexpr (sizeof(T) == 4) {
+                    x[i + j] = mo_as_float(r[j]);
+                } else {
+                    mo_unpack<T>(r[j], x[i + 2 * j], x[i + 2 * j + 1]);
+                }
+            }
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < VEC; i++) x[i] = mo_load(from + i);
+    }
+}
+
+template <int VEC, typename T> MO_DEV void mo_store_vec(T *to, const float (&x)[VEC])
+{
+    constexpr int BYTES = VEC * (int)sizeof(T);
+    if constexpr (BYTES == 16 || BYTES == 32) {
+        constexpr int PER = 16 / (int)sizeof(T);
+#pragma unroll
+        for (int i = 0; i < VEC; i += PER) {
+            unsigned r[4];
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                if constexpr (sizeof(T) == 4) {
+                    r[j] = mo_as_uint(x[i + j]);
+                } else {
+                    r[j] = mo_pack<T>(x[i + 2 * j], x[i + 2 * j + 1]);
+                }
+            }
+            mo_st16(to + i, r);
+        }
+    } else if constexpr (BYTES == 4 && VEC == 2) {
+        mo_st4(to, mo_pack<T>(x[0], x[1]));
+    } else {
+#pragma unroll
+        for (int i = 0; i < VEC; i++) mo_store(to + i, x[i]);
+    }
+}

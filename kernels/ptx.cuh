@@ -1,0 +1,844 @@
+/* PTX wrappers: every line of inline PTX of the project, sm_80 and later.
+ *
+ * No header is needed (NVRTC compiles this text alone), and each wrapper has a second body for MO_EMU, the
+ * host build that runs kernels on the CPU. Code that is not a wrapper writes no PTX and so runs in both.
+ *
+ * Items are separated by blank lines and hold none, and the comment above a function belongs to it: a
+ * generator may copy only the items that a kernel uses. Pointers named `smem` are generic pointers into
+ * shared memory, those named `gmem` into global memory. Warp-wide functions must be called by all 32 lanes. */
+
+#define MO_DEV [[maybe_unused]] static __device__ __forceinline__
+
+/* ---- bits and conversions ---- */
+
+MO_DEV unsigned mo_as_uint(float x)
+{
+#ifdef MO_EMU
+    return mo_emu_as_uint(x);
+#else
+    return __float_as_uint(x);
+#endif
+}
+
+MO_DEV float mo_as_float(unsigned x)
+{
+#ifdef MO_EMU
+    return mo_emu_as_float(x);
+#else
+    return __uint_as_float(x);
+#endif
+}
+
+MO_DEV float mo_f16_to_float(unsigned short h)
+{
+#ifdef MO_EMU
+    return mo_emu_f16_to_float(h);
+#else
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+    return f;
+#endif
+}
+
+/* To nearest even; overflow gives infinity, NaN stays NaN. */
+MO_DEV unsigned short mo_float_to_f16(float f)
+{
+#ifdef MO_EMU
+    return mo_emu_float_to_f16(f);
+#else
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+    return h;
+#endif
+}
+
+MO_DEV float mo_bf16_to_float(unsigned short b)
+{
+    return mo_as_float((unsigned)b << 16);
+}
+
+MO_DEV unsigned short mo_float_to_bf16(float f)
+{
+#ifdef MO_EMU
+    return mo_emu_float_to_bf16(f);
+#else
+    unsigned short b;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(f));
+    return b;
+#endif
+}
+
+/* Two values in one register, `lo` in the low half: the pair order of fragments and of memory. */
+MO_DEV unsigned mo_pack_f16(float lo, float hi)
+{
+#ifdef MO_EMU
+    return mo_emu_float_to_f16(lo) | (unsigned)mo_emu_float_to_f16(hi) << 16;
+#else
+    unsigned r;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    return r;
+#endif
+}
+
+MO_DEV unsigned mo_pack_bf16(float lo, float hi)
+{
+#ifdef MO_EMU
+    return mo_emu_float_to_bf16(lo) | (unsigned)mo_emu_float_to_bf16(hi) << 16;
+#else
+    unsigned r;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
+    return r;
+#endif
+}
+
+MO_DEV void mo_unpack_f16(unsigned pair, float &lo, float &hi)
+{
+    lo = mo_f16_to_float((unsigned short)(pair & 0xffffu));
+    hi = mo_f16_to_float((unsigned short)(pair >> 16));
+}
+
+MO_DEV void mo_unpack_bf16(unsigned pair, float &lo, float &hi)
+{
+    lo = mo_as_float(pair << 16);
+    hi = mo_as_float(pair & 0xffff0000u);
+}
+
+/* ---- arithmetic ---- */
+
+/* 2^x, 2 ulp. */
+MO_DEV float mo_ex2(float x)
+{
+#ifdef MO_EMU
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+/* log2(x); absolute error 2^-22 near 1. */
+MO_DEV float mo_lg2(float x)
+{
+#ifdef MO_EMU
+    return log2f(x);
+#else
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+/* 1/x, 1 ulp. */
+MO_DEV float mo_rcp(float x)
+{
+#ifdef MO_EMU
+    return 1.0f / x;
+#else
+    float y;
+    asm("rcp.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+/* 1/sqrt(x), 2 ulp. */
+MO_DEV float mo_rsqrt(float x)
+{
+#ifdef MO_EMU
+    return 1.0f / sqrtf(x);
+#else
+    float y;
+    asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+/* sqrt(x), correctly rounded. */
+MO_DEV float mo_sqrt(float x)
+{
+#ifdef MO_EMU
+    return sqrtf(x);
+#else
+    float y;
+    asm("sqrt.rn.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+
+/* Maximum and minimum that return NaN when either side is NaN (fmaxf drops it). */
+MO_DEV float mo_max_nan(float a, float b)
+{
+#ifdef MO_EMU
+    return mo_emu_max_nan(a, b);
+#else
+    float y;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+#endif
+}
+
+MO_DEV float mo_min_nan(float a, float b)
+{
+#ifdef MO_EMU
+    return -mo_emu_max_nan(-a, -b);
+#else
+    float y;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));
+    return y;
+#endif
+}
+
+/* ---- warp and block ---- */
+
+MO_DEV void mo_syncwarp()
+{
+#ifdef MO_EMU
+    mo_emu_syncwarp();
+#else
+    __syncwarp();
+#endif
+}
+
+MO_DEV float mo_shfl_xor(float x, int lanes)
+{
+#ifdef MO_EMU
+    return mo_emu_as_float(mo_emu_shfl(mo_emu_as_uint(x), 0, lanes));
+#else
+    return __shfl_xor_sync(0xffffffffu, x, lanes);
+#endif
+}
+
+/* From lane + `lanes`; the last lanes keep their own value. */
+MO_DEV float mo_shfl_down(float x, int lanes)
+{
+#ifdef MO_EMU
+    return mo_emu_as_float(mo_emu_shfl(mo_emu_as_uint(x), 1, lanes));
+#else
+    return __shfl_down_sync(0xffffffffu, x, (unsigned)lanes);
+#endif
+}
+
+/* From lane `lane` (0..31). */
+MO_DEV float mo_shfl(float x, int lane)
+{
+#ifdef MO_EMU
+    return mo_emu_as_float(mo_emu_shfl(mo_emu_as_uint(x), 2, lane));
+#else
+    return __shfl_sync(0xffffffffu, x, lane);
+#endif
+}
+
+MO_DEV unsigned mo_shfl_u32(unsigned x, int lane)
+{
+#ifdef MO_EMU
+    return mo_emu_shfl(x, 2, lane);
+#else
+    return __shfl_sync(0xffffffffu, x, lane);
+#endif
+}
+
+/* Barrier `id` (1..15; 0 is __syncthreads) for `threads` threads, a multiple of 32, whole warps. */
+MO_DEV void mo_bar_sync(int id, int threads)
+{
+#ifdef MO_EMU
+    mo_emu_bar(id, threads, 1);
+#else
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+
+/* Counts as arrived at barrier `id` without waiting for it. */
+MO_DEV void mo_bar_arrive(int id, int threads)
+{
+#ifdef MO_EMU
+    mo_emu_bar(id, threads, 0);
+#else
+    asm volatile("bar.arrive %0, %1;" ::"r"(id), "r"(threads) : "memory");
+#endif
+}
+
+/* ---- matrix fragments ---- */
+
+MO_DEV unsigned mo_smem_addr(const void *smem)
+{
+#ifdef MO_EMU
+    return mo_emu_smem_offset(smem);
+#else
+    return (unsigned)__cvta_generic_to_shared(smem);
+#endif
+}
+
+/* Loads 8x8 matrices of 16-bit elements: lane 8 i + r passes the address of row r of matrix i (16-byte
+ * aligned), and receives in r[i] the elements (lane / 4, 2 (lane % 4)) and the next one of matrix i. The
+ * _trans forms deliver the transposed matrices. x1 and x2 use the addresses of lanes 0..7 and 0..15. */
+MO_DEV void mo_ldmatrix_x4(unsigned (&r)[4], const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_ldmatrix(r, smem, 4, 0);
+#else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+MO_DEV void mo_ldmatrix_x4_trans(unsigned (&r)[4], const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_ldmatrix(r, smem, 4, 1);
+#else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+MO_DEV void mo_ldmatrix_x2(unsigned (&r)[2], const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_ldmatrix(r, smem, 2, 0);
+#else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+MO_DEV void mo_ldmatrix_x2_trans(unsigned (&r)[2], const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_ldmatrix(r, smem, 2, 1);
+#else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+MO_DEV void mo_ldmatrix_x1(unsigned &r, const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_ldmatrix(&r, smem, 1, 0);
+#else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%0}, [%1];"
+                 : "=r"(r) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+MO_DEV void mo_ldmatrix_x1_trans(unsigned &r, const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_ldmatrix(&r, smem, 1, 1);
+#else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%0}, [%1];"
+                 : "=r"(r) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+/* d[16x8] += a[16x16] b[16x8]. With g = lane / 4, t = lane % 4, and pairs of consecutive columns (of a and
+ * d) or rows (of b):
+ *   d[0..1]: row g, columns 2t..2t+1      d[2..3]: row g + 8
+ *   a[0]: row g, columns 2t..2t+1         a[1]: row g + 8      a[2], a[3]: the same, columns + 8
+ *   b[0]: rows 2t..2t+1, column g         b[1]: rows + 8 */
+MO_DEV void mo_mma_f16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+#ifdef MO_EMU
+    mo_emu_mma(0, d, a, b);
+#else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                 "{%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+MO_DEV void mo_mma_bf16(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+#ifdef MO_EMU
+    mo_emu_mma(1, d, a, b);
+#else
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                 "{%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+/* d[16x8] += a[16x8] b[8x8] in TF32: a[0]: (g, t), a[1]: (g + 8, t), a[2]: (g, t + 4), a[3]: (g + 8, t + 4);
+ * b[0]: (t, g), b[1]: (t + 4, g); d as above. */
+MO_DEV void mo_mma_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[2])
+{
+#ifdef MO_EMU
+    mo_emu_mma(2, d, a, b);
+#else
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+                 "{%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+#endif
+}
+
+/* x = hi + lo with both in TF32, to about 22 bits. Truncation keeps hi finite; lo of an infinity is 0. */
+MO_DEV void mo_tf32_split(float x, unsigned &hi, unsigned &lo)
+{
+    hi = mo_as_uint(x) & 0xffffe000u;
+    float rest = x - mo_as_float(hi);
+    lo = (mo_as_uint(x) & 0x7fffffffu) == 0x7f800000u ? 0u : mo_as_uint(rest);
+}
+
+/* Float product from three TF32 ones, small terms first. */
+MO_DEV void mo_mma_3xtf32(float (&d)[4], const unsigned (&a_hi)[4], const unsigned (&a_lo)[4],
+                          const unsigned (&b_hi)[2], const unsigned (&b_lo)[2])
+{
+    mo_mma_tf32(d, a_lo, b_hi);
+    mo_mma_tf32(d, a_hi, b_lo);
+    mo_mma_tf32(d, a_hi, b_hi);
+}
+
+/* ---- asynchronous copies, global to shared ---- */
+
+/* 16 bytes, past L1, fetching 128 into L2. Both pointers aligned to the copied size. */
+MO_DEV void mo_cp_async16(void *smem, const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_cp_async(smem, gmem, 16, 16);
+#else
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;"
+                 ::"r"(mo_smem_addr(smem)), "l"(gmem) : "memory");
+#endif
+}
+
+MO_DEV void mo_cp_async8(void *smem, const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_cp_async(smem, gmem, 8, 8);
+#else
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8;"
+                 ::"r"(mo_smem_addr(smem)), "l"(gmem) : "memory");
+#endif
+}
+
+MO_DEV void mo_cp_async4(void *smem, const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_cp_async(smem, gmem, 4, 4);
+#else
+    asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4;"
+                 ::"r"(mo_smem_addr(smem)), "l"(gmem) : "memory");
+#endif
+}
+
+/* Copies the first `from` bytes (0..bytes) and fills the rest with zeros; `bytes` is a constant 4, 8 or 16.
+ * With from == 0 nothing is read, but gmem must still be aligned. */
+MO_DEV void mo_cp_async_part(void *smem, const void *gmem, int bytes, int from)
+{
+#ifdef MO_EMU
+    mo_emu_cp_async(smem, gmem, bytes, from);
+#else
+    unsigned to = mo_smem_addr(smem);
+    if (bytes == 16)
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(gmem), "r"(from)
+                     : "memory");
+    else if (bytes == 8)
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8, %2;" ::"r"(to), "l"(gmem), "r"(from)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 4, %2;" ::"r"(to), "l"(gmem), "r"(from)
+                     : "memory");
+#endif
+}
+
+/* Copies `bytes` (a constant 4, 8 or 16) or, when not valid, writes zeros and reads nothing. */
+MO_DEV void mo_cp_async_zfill(void *smem, const void *gmem, int bytes, bool valid)
+{
+    mo_cp_async_part(smem, gmem, bytes, valid ? bytes : 0);
+}
+
+MO_DEV void mo_cp_commit()
+{
+#ifdef MO_EMU
+    mo_emu_cp_commit();
+#else
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+/* Waits until at most the N latest groups of this thread are pending. Other threads see the data only
+ * after a barrier that follows. */
+template <int N> MO_DEV void mo_cp_wait()
+{
+#ifdef MO_EMU
+    mo_emu_cp_wait(N);
+#else
+    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
+#endif
+}
+
+/* ---- global memory ---- */
+
+/* Vector loads of data that no one writes while the kernel runs; read once, so not kept in L1. */
+MO_DEV void mo_ld_nc16(unsigned (&r)[4], const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_load(r, gmem, 16, MO_EMU_CONSTANT);
+#else
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(gmem));
+#endif
+}
+
+MO_DEV void mo_ld_nc8(unsigned (&r)[2], const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_load(r, gmem, 8, MO_EMU_CONSTANT);
+#else
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "l"(gmem));
+#endif
+}
+
+MO_DEV unsigned mo_ld_nc4(const void *gmem)
+{
+    unsigned r;
+#ifdef MO_EMU
+    mo_emu_load(&r, gmem, 4, MO_EMU_CONSTANT);
+#else
+    asm volatile("ld.global.nc.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(r) : "l"(gmem));
+#endif
+    return r;
+}
+
+/* The same for data that the block reads again: kept in L1. */
+MO_DEV void mo_ld_nc16_keep(unsigned (&r)[4], const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_load(r, gmem, 16, MO_EMU_CONSTANT);
+#else
+    asm volatile("ld.global.nc.L1::evict_last.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(gmem));
+#endif
+}
+
+MO_DEV void mo_st16(void *gmem, const unsigned (&r)[4])
+{
+#ifdef MO_EMU
+    mo_emu_store(gmem, r, 16, MO_EMU_GLOBAL);
+#else
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 ::"l"(gmem), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+#endif
+}
+
+MO_DEV void mo_st8(void *gmem, const unsigned (&r)[2])
+{
+#ifdef MO_EMU
+    mo_emu_store(gmem, r, 8, MO_EMU_GLOBAL);
+#else
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(gmem), "r"(r[0]), "r"(r[1]) : "memory");
+#endif
+}
+
+MO_DEV void mo_st4(void *gmem, unsigned r)
+{
+#ifdef MO_EMU
+    mo_emu_store(gmem, &r, 4, MO_EMU_GLOBAL);
+#else
+    asm volatile("st.global.u32 [%0], %1;" ::"l"(gmem), "r"(r) : "memory");
+#endif
+}
+
+/* 16-byte accesses to shared memory. */
+MO_DEV void mo_lds16(unsigned (&r)[4], const void *smem)
+{
+#ifdef MO_EMU
+    mo_emu_load(r, smem, 16, MO_EMU_SHARED);
+#else
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+MO_DEV void mo_sts16(void *smem, const unsigned (&r)[4])
+{
+#ifdef MO_EMU
+    mo_emu_store(smem, r, 16, MO_EMU_SHARED);
+#else
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};"
+                 ::"r"(mo_smem_addr(smem)), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+#endif
+}
+
+/* A hint; any address is allowed. */
+MO_DEV void mo_prefetch_l2(const void *gmem)
+{
+#ifdef MO_EMU
+    (void)gmem;
+#else
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(gmem));
+#endif
+}
+
+/* ---- between blocks, through global memory (scope: the GPU) ---- */
+
+MO_DEV unsigned mo_atomic_add_acq_rel(unsigned *gmem, unsigned x)
+{
+#ifdef MO_EMU
+    return mo_emu_atomic_add(gmem, x);
+#else
+    unsigned old;
+    asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(gmem), "r"(x) : "memory");
+    return old;
+#endif
+}
+
+MO_DEV void mo_red_add_f32(float *gmem, float x)
+{
+#ifdef MO_EMU
+    mo_emu_red_add_f32(gmem, x);
+#else
+    asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(gmem), "f"(x) : "memory");
+#endif
+}
+
+MO_DEV unsigned mo_ld_acquire(const unsigned *gmem)
+{
+#ifdef MO_EMU
+    return mo_emu_ld_acquire(gmem);
+#else
+    unsigned r;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(r) : "l"(gmem) : "memory");
+    return r;
+#endif
+}
+
+MO_DEV void mo_st_release(unsigned *gmem, unsigned x)
+{
+#ifdef MO_EMU
+    mo_emu_st_release(gmem, x);
+#else
+    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(gmem), "r"(x) : "memory");
+#endif
+}
+
+/* 16 bytes as four relaxed words: data that carry their own flag are polled with these. */
+MO_DEV void mo_ld_relaxed16(unsigned (&r)[4], const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_ld_relaxed(r, gmem, 16);
+#else
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(gmem) : "memory");
+#endif
+}
+
+MO_DEV void mo_st_relaxed16(void *gmem, const unsigned (&r)[4])
+{
+#ifdef MO_EMU
+    mo_emu_st_relaxed(gmem, r, 16);
+#else
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};"
+                 ::"l"(gmem), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+#endif
+}
+
+/* ---- dependent launch (nothing before sm_90) ---- */
+
+/* Waits until the kernels this one depends on have ended and their writes are visible. */
+MO_DEV void mo_grid_wait()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Lets dependent kernels start. */
+MO_DEV void mo_grid_launch()
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+/* A CUtensorMap by value; a kernel takes it as `const __grid_constant__ mo_tensor_map`. */
+#ifdef MO_EMU
+struct mo_tensor_map {
+    const void *emulated;
+};
+#else
+struct __align__(64) mo_tensor_map {
+    unsigned long long words[16];
+};
+#endif
+
+#if defined(MO_EMU) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900)
+/* ---- sm_90 and later: mbarriers, bulk copies, clusters ---- */
+
+/* An mbarrier is 8 aligned bytes of shared memory that count `arrivals` arrivals and, per phase, bytes.
+ * One thread initialises; then mo_mbar_fence_init and a barrier before anyone else uses it. */
+MO_DEV void mo_mbar_init(unsigned long long *smem, unsigned arrivals)
+{
+#ifdef MO_EMU
+    mo_emu_mbar_init(smem, arrivals);
+#else
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(mo_smem_addr(smem)), "r"(arrivals) : "memory");
+#endif
+}
+
+MO_DEV void mo_mbar_fence_init()
+{
+#ifndef MO_EMU
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+#endif
+}
+
+/* Orders ordinary accesses to shared memory before later bulk copies. */
+MO_DEV void mo_fence_async()
+{
+#ifndef MO_EMU
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+/* One arrival that also announces `bytes` of bulk copies for this phase. */
+MO_DEV void mo_mbar_expect_tx(unsigned long long *smem, unsigned bytes)
+{
+#ifdef MO_EMU
+    mo_emu_mbar_arrive(smem, bytes);
+#else
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 ::"r"(mo_smem_addr(smem)), "r"(bytes) : "memory");
+#endif
+}
+
+MO_DEV void mo_mbar_arrive(unsigned long long *smem)
+{
+#ifdef MO_EMU
+    mo_emu_mbar_arrive(smem, 0);
+#else
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(mo_smem_addr(smem)) : "memory");
+#endif
+}
+
+/* Whether the phase with this parity (0 first, then alternating) has completed; may wait a little. */
+MO_DEV bool mo_mbar_try_wait(unsigned long long *smem, unsigned parity)
+{
+#ifdef MO_EMU
+    return mo_emu_mbar_try_wait(smem, parity);
+#else
+    unsigned done;
+    asm volatile("{\n\t.reg .pred p;\n\t"
+                 "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                 "selp.u32 %0, 1, 0, p;\n\t}"
+                 : "=r"(done) : "r"(mo_smem_addr(smem)), "r"(parity) : "memory");
+    return done != 0;
+#endif
+}
+
+MO_DEV void mo_mbar_wait(unsigned long long *smem, unsigned parity)
+{
+    while (!mo_mbar_try_wait(smem, parity)) {
+    }
+}
+
+/* Cache policies for the copies below. */
+enum : unsigned long long {
+    MO_L2_NORMAL = 0x1000000000000000ull,
+    MO_L2_EVICT_FIRST = 0x12f0000000000000ull,
+    MO_L2_EVICT_LAST = 0x14f0000000000000ull
+};
+
+/* Copies one box of a tensor map (in parameter, constant or global memory) whose first
+ * element has the coordinates (x, y), x the contiguous one; elements outside the tensor become zeros. The
+ * destination is aligned to 128 bytes (1024 with a 128-byte swizzle). `bar` counts the whole box. */
+MO_DEV void mo_tma_load_2d(void *smem, const mo_tensor_map *map, int x, int y, unsigned long long *bar,
+                           unsigned long long policy)
+{
+#ifdef MO_EMU
+    mo_emu_tma_load(smem, map, 2, x, y, 0, bar);
+    (void)policy;
+#else
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%2, %3}], [%4], %5;"
+                 ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(mo_smem_addr(bar)), "l"(policy)
+                 : "memory");
+#endif
+}
+
+MO_DEV void mo_tma_load_3d(void *smem, const mo_tensor_map *map, int x, int y, int z, unsigned long long *bar,
+                           unsigned long long policy)
+{
+#ifdef MO_EMU
+    mo_emu_tma_load(smem, map, 3, x, y, z, bar);
+    (void)policy;
+#else
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
+                 "[%0], [%1, {%2, %3, %4}], [%5], %6;"
+                 ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mo_smem_addr(bar)), "l"(policy)
+                 : "memory");
+#endif
+}
+
+MO_DEV void mo_tma_prefetch_map(const mo_tensor_map *map)
+{
+#ifdef MO_EMU
+    (void)map;
+#else
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+#endif
+}
+
+/* Copies `bytes` (a multiple of 16) of contiguous memory, both ends aligned to 16. */
+MO_DEV void mo_bulk_load(void *smem, const void *gmem, unsigned bytes, unsigned long long *bar)
+{
+#ifdef MO_EMU
+    mo_emu_bulk_load(smem, gmem, bytes, bar);
+#else
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(mo_smem_addr(smem)), "l"(gmem), "r"(bytes), "r"(mo_smem_addr(bar)) : "memory");
+#endif
+}
+
+MO_DEV unsigned mo_cluster_rank()
+{
+#ifdef MO_EMU
+    return mo_emu_cluster_rank();
+#else
+    unsigned r;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+    return r;
+#endif
+}
+
+/* The two halves of the cluster barrier: arrive releases this thread's writes, wait acquires the others'. */
+MO_DEV void mo_cluster_arrive()
+{
+#ifdef MO_EMU
+    mo_emu_cluster_arrive();
+#else
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+
+MO_DEV void mo_cluster_wait()
+{
+#ifdef MO_EMU
+    mo_emu_cluster_wait();
+#else
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+
+MO_DEV void mo_cluster_sync()
+{
+    mo_cluster_arrive();
+    mo_cluster_wait();
+}
+
+/* Generic pointer to the same place in the shared memory of block `rank` of the cluster. */
+MO_DEV void *mo_cluster_map(void *smem, unsigned rank)
+{
+#ifdef MO_EMU
+    return mo_emu_cluster_map(smem, rank);
+#else
+    void *r;
+    asm volatile("mapa.u64 %0, %1, %2;" : "=l"(r) : "l"(smem), "r"(rank));
+    return r;
+#endif
+}
+#endif

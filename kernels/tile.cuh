@@ -1,0 +1,142 @@
+/* Tiles in shared memory, matrix fragments and their combination over warps; include after math.cuh. Items
+ * are separated by blank lines.
+ *
+ * A product has a 16-side (axis p: rows of the m16n8k16 A operand) and an 8-side (axis q: columns of B); k is
+ * summed. Lane l of a warp holds, with g = l / 4 and t = l % 4:
+ *   A  f[i] halves h: p = g + i % 2 * 8, k = 2t + h + i / 2 * 8        (4 registers)
+ *   B  f[i] halves h: q = g,             k = 2t + h + i * 8            (2 registers)
+ *   C  c[i]:          p = g + i / 2 * 8, q = 2t + i % 2                (4 floats)
+ * Rows of a tile are padded to an odd number of 16-byte chunks, so that the 8 rows of an ldmatrix phase lie
+ * in different banks. */
+
+/* Starts copying ROWS x COLS elements into shared rows of STRIDE elements, CHUNK elements at a time, shared
+ * among THREADS threads. What lies outside rows x cols becomes zero; WHOLE says that nothing does. */
+template <typename T, int ROWS, int COLS, int STRIDE, int CHUNK, int THREADS, bool WHOLE>
+MO_DEV void mo_copy_tile(T *tile, const T *from, int row_stride, int rows, int cols, int thread)
+{
+    constexpr int PER_ROW = COLS / CHUNK, BYTES = CHUNK * (int)sizeof(T);
+    if constexpr (PER_ROW <= THREADS) {
+        /* every thread keeps its column: all its addresses are the first one plus a constant */
+        constexpr int STEP = THREADS / PER_ROW;
+        const int r = thread / PER_ROW, c = thread % PER_ROW * CHUNK;
+        if (THREADS % PER_ROW != 0 && r >= STEP) return;
+        T *to = tile + r * STRIDE + c;
+        const T *at = from + (long long)r * row_stride + c;
+#pragma unroll
+        for (int n = 0; n < (ROWS + STEP - 1) / STEP; n++) {
+            if (ROWS % STEP != 0 && r + n * STEP >= ROWS) break;
+            bool inside = WHOLE || (r + n * STEP < rows && c < cols);
+            mo_cp_async_zfill(to + n * STEP * STRIDE, inside ? at + (long long)n * STEP * row_stride : from, BYTES,
+                              inside);
+        }
+    } else {
+        for (int i = thread; i < ROWS * PER_ROW; i += THREADS) {
+            int r = i / PER_ROW, c = i % PER_ROW * CHUNK;
+            bool inside = WHOLE || (r < rows && c < cols);
+            mo_cp_async_zfill(tile + r * STRIDE + c, inside ? from + (long long)r * row_stride + c : from, BYTES,
+                              inside);
+        }
+    }
+}
+
+/* The same element by element, for rows that no asynchronous copy can take; columns may be strided. */
+template <typename T, int ROWS, int COLS, int STRIDE, int THREADS>
+MO_DEV void mo_copy_tile_scalar(T *tile, const T *from, int row_stride, int col_stride, int rows, int cols, int thread)
+{
+#pragma unroll 4
+    for (int i = thread; i < ROWS * COLS; i += THREADS) {
+        int r = i / COLS, c = i % COLS;
+        tile[r * STRIDE + c] = r < rows && c < cols ? from[(long long)r * row_stride + (long long)c * col_stride] : mo_elem<T>::make(0.0f);
+    }
+}
+
+/* A fragment at (p0, k0) of a tile with rows p and columns k. */
+template <typename T> MO_DEV void mo_frag_a_rows(unsigned (&f)[4], const T *tile, int stride, int p0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    mo_ldmatrix_x4(f, tile + (p0 + lane % 16) * stride + k0 + lane / 16 * 8);
+}
+
+/* A fragment at (p0, k0) of a tile with rows k and columns p. */
+template <typename T> MO_DEV void mo_frag_a_cols(unsigned (&f)[4], const T *tile, int stride, int p0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    mo_ldmatrix_x4_trans(f, tile + (k0 + lane % 8 + lane / 16 * 8) * stride + p0 + lane / 8 % 2 * 8);
+}
+
+/* B fragment at (q0, k0) of a tile with rows q and columns k. */
+template <typename T> MO_DEV void mo_frag_b_rows(unsigned (&f)[2], const T *tile, int stride, int q0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    mo_ldmatrix_x2(f, tile + (q0 + lane % 8) * stride + k0 + lane / 8 % 2 * 8);
+}
+
+/* B fragment at (q0, k0) of a tile with rows k and columns q. */
+template <typename T> MO_DEV void mo_frag_b_cols(unsigned (&f)[2], const T *tile, int stride, int q0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    mo_ldmatrix_x2_trans(f, tile + (k0 + lane % 16) * stride + q0);
+}
+
+/* Two neighbouring B fragments, at (q0, k0) and (q0 + 8, k0), by one instruction each. */
+template <typename T>
+MO_DEV void mo_frag_b2_rows(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile, int stride, int q0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    unsigned f[4];
+    mo_ldmatrix_x4(f, tile + (q0 + lane % 8 + lane / 16 * 8) * stride + k0 + lane / 8 % 2 * 8);
+    f0[0] = f[0], f0[1] = f[1], f1[0] = f[2], f1[1] = f[3];
+}
+
+template <typename T>
+MO_DEV void mo_frag_b2_cols(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile, int stride, int q0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    unsigned f[4];
+    mo_ldmatrix_x4_trans(f, tile + (k0 + lane % 16) * stride + q0 + lane / 16 * 8);
+    f0[0] = f[0], f0[1] = f[1], f1[0] = f[2], f1[1] = f[3];
+}
+
+/* Half h of a fragment register as a float. */
+template <typename T> MO_DEV float mo_frag_get(unsigned pair, int h)
+{
+    float lo, hi;
+    mo_unpack<T>(pair, lo, hi);
+    return h ? hi : lo;
+}
+
+/* Writes a C fragment at (p0, q0) into a f32 tile with rows q of STRIDE floats (STRIDE % 16 == 4: no bank
+ * conflicts). */
+template <int STRIDE> MO_DEV void mo_store_c(float *tile, const float (&c)[4], int p0, int q0)
+{
+    int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++) tile[(q0 + 2 * t + i % 2) * STRIDE + p0 + g + i / 2 * 8] = c[i];
+}
+
+/* Sums VEC neighbouring elements over the partial tiles of COUNT warp groups, DISTANCE floats apart. */
+template <int COUNT, int DISTANCE, int VEC> MO_DEV void mo_sum_parts(float (&x)[VEC], const float *part)
+{
+#pragma unroll
+    for (int v = 0; v < VEC; v++) x[v] = part[v];
+#pragma unroll
+    for (int i = 1; i < COUNT; i++)
+#pragma unroll
+        for (int v = 0; v < VEC; v++) x[v] += part[i * DISTANCE + v];
+}
+
+/* Combines a row statistic over the partial values of COUNT warp groups, DISTANCE floats apart. */
+template <typename Op, int COUNT, int DISTANCE> MO_DEV float mo_reduce_parts(const float *part)
+{
+    float x = part[0];
+#pragma unroll
+    for (int i = 1; i < COUNT; i++) x = Op::apply(x, part[i * DISTANCE]);
+    return x;
+}
+
+/* Combines x over the four lanes that hold the same row of a fragment. */
+template <typename Op> MO_DEV float mo_reduce_quad(float x)
+{
+    x = Op::apply(x, mo_shfl_xor(x, 1));
+    return Op::apply(x, mo_shfl_xor(x, 2));
+}

@@ -1,0 +1,199 @@
+#include "codegen/gen.h"
+
+#include "base/status.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void mo_gen_line(mo_gen *gen, const char *format, ...)
+{
+    mo_str line = {0};
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = mo_arena_alloc(gen->arena, (size_t)length + 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    if (text[0] == '}') gen->indent--;
+    bool flush_left = text[0] == '#' || text[0] == '\0';
+    for (int i = 0; i < gen->indent && !flush_left; i++) mo_str_add(&gen->text, "    ");
+    mo_str_add(&gen->text, text);
+    mo_str_add(&gen->text, "\n");
+    if (length > 0 && text[length - 1] == '{') gen->indent++;
+    mo_str_free(&line);
+}
+
+const char *mo_gen_type(mo_dtype dtype)
+{
+    return dtype == MO_F16 ? "mo_half" : dtype == MO_BF16 ? "mo_bf16" : "float";
+}
+
+const char *mo_gen_number(mo_gen *gen, double number)
+{
+    float rounded = (float)number;
+    if (isinf(rounded)) return rounded > 0 ? "mo_as_float(0x7f800000u)" : "mo_as_float(0xff800000u)";
+    char text[64];
+    snprintf(text, sizeof text, "%.9g", (double)rounded);
+    for (int digits = 1; digits < 9; digits++) {
+        char shorter[64];
+        snprintf(shorter, sizeof shorter, "%.*g", digits, (double)rounded);
+        float back;
+        if (sscanf(shorter, "%f", &back) == 1 && back == rounded) {
+            memcpy(text, shorter, sizeof text);
+            break;
+        }
+    }
+    const char *point = strpbrk(text, ".e") == NULL ? ".0" : "";
+    return mo_arena_printf(gen->arena, rounded < 0 ? "(%s%sf)" : "%s%sf", text, point);
+}
+
+const char *mo_gen_reduction(mo_op op)
+{
+    return op == MO_OP_MAX ? "mo_max_op" : op == MO_OP_MIN ? "mo_min_op" : "mo_sum_op";
+}
+
+static const char *const patterns[MO_OP_COUNT] = {
+    [MO_OP_ADD] = "%s + %s",
+    [MO_OP_SUB] = "%s - %s",
+    [MO_OP_MUL] = "%s * %s",
+    [MO_OP_DIV] = "%s / %s",
+    [MO_OP_MAXIMUM] = "mo_max_nan(%s, %s)",
+    [MO_OP_MINIMUM] = "mo_min_nan(%s, %s)",
+    [MO_OP_POW] = "powf(%s, %s)",
+    [MO_OP_NEG] = "-%s",
+    [MO_OP_EXP] = "expf(%s)",
+    [MO_OP_LOG] = "logf(%s)",
+    [MO_OP_SQRT] = "sqrtf(%s)",
+    [MO_OP_RSQRT] = "1.0f / sqrtf(%s)",
+    [MO_OP_SQUARE] = "%1$s * %1$s",
+    [MO_OP_ABS] = "fabsf(%s)",
+    [MO_OP_RECIPROCAL] = "1.0f / %s",
+    [MO_OP_RELU] = "mo_relu(%s)",
+    [MO_OP_SIGMOID] = "mo_sigmoid(%s)",
+    [MO_OP_SILU] = "mo_silu(%s)",
+    [MO_OP_TANH] = "tanhf(%s)",
+};
+
+const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b)
+{
+    switch (node->op) {
+    case MO_OP_CLAMP:
+        return mo_arena_printf(gen->arena, "mo_clamp(%s, %s, %s)", a, mo_gen_number(gen, node->min),
+                               mo_gen_number(gen, node->max));
+    case MO_OP_GELU: return mo_arena_printf(gen->arena, "mo_gelu_%s(%s)", node->approximate_tanh ? "tanh" : "erf", a);
+    case MO_OP_CAST:
+        if (node->dtype == MO_F32) return a;
+        return mo_arena_printf(gen->arena, "mo_round<%s>(%s)", mo_gen_type(node->dtype), a);
+    default: break;
+    }
+    const char *pattern = patterns[node->op];
+    if (pattern == NULL) MO_BUG("operator %s has no text", mo_op_name(node->op));
+    mo_str out = {0};
+    bool first = true;
+    for (const char *p = pattern; *p != '\0'; p++) {
+        if (strncmp(p, "%1$s", 4) == 0) {
+            mo_str_add(&out, a);
+            p += 3;
+        } else if (strncmp(p, "%s", 2) == 0) {
+            mo_str_add(&out, first ? a : b);
+            first = false;
+            p++;
+        } else {
+            mo_str_add_bytes(&out, p, 1);
+        }
+    }
+    const char *text = mo_arena_strdup(gen->arena, mo_str_text(&out));
+    mo_str_free(&out);
+    return text;
+}
+
+const char *mo_gen_tensor(mo_gen *gen, int tensor)
+{
+    return gen->mugraph->tensors[tensor].symbol;
+}
+
+const char *mo_gen_value_name(mo_gen *gen, int node)
+{
+    const mo_prim_node *n = &gen->g->nodes[node];
+    if (n->op == MO_OP_ITER) return mo_arena_printf(gen->arena, "%s_v%d", mo_gen_tensor(gen, n->access.tensor), node);
+    return mo_arena_printf(gen->arena, "%s%d", mo_op_name(n->op), node);
+}
+
+static const char *short_name(mo_gen *gen, int node)
+{
+    const mo_prim_node *n = &gen->g->nodes[node];
+    if (n->op == MO_OP_ITER) return mo_gen_tensor(gen, n->access.tensor);
+    if (n->op == MO_OP_CONST) return mo_gen_number(gen, n->number);
+    return mo_gen_value_name(gen, node);
+}
+
+const char *mo_gen_describe(mo_gen *gen, int node)
+{
+    const mo_prim_node *n = &gen->g->nodes[node];
+    mo_str out = {0};
+    mo_str_printf(&out, "%s(%s", mo_op_name(n->op), n->n_in > 0 ? short_name(gen, n->in[0]) : "");
+    if (n->n_in > 1) mo_str_printf(&out, ", %s", short_name(gen, n->in[1]));
+    mo_str_add(&out, ")");
+    if (n->reduced != 0) mo_str_add(&out, " over");
+    MO_FOR_AXES(a, n->reduced) mo_str_printf(&out, " %s", gen->g->axes[a].name);
+    const char *text = mo_arena_strdup(gen->arena, mo_str_text(&out));
+    mo_str_free(&out);
+    return text;
+}
+
+const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access, const char *const index[MO_MAX_AXES])
+{
+    int64_t reach = 0;
+    MO_FOR_AXES(a, axes) reach += access->stride[a] * (gen->g->axes[a].extent - 1);
+    const char *cast = reach > INT32_MAX ? "(long long)" : "";
+    mo_str out = {0};
+    MO_FOR_AXES(a, axes)
+    {
+        if (index[a] == NULL || access->stride[a] == 0) continue;
+        const char *plus = out.length > 0 ? " + " : "";
+        if (access->stride[a] == 1) mo_str_printf(&out, "%s%s", plus, index[a]);
+        else mo_str_printf(&out, "%s%s%s * %lld", plus, cast, index[a], (long long)access->stride[a]);
+    }
+    const char *text = out.length == 0 ? "0" : mo_arena_strdup(gen->arena, mo_str_text(&out));
+    mo_str_free(&out);
+    return text;
+}
+
+int mo_gen_parameters(mo_arena *arena, const mo_kernel *kernel, int **tensors, bool **written)
+{
+    const mo_prim *g = kernel->body;
+    *tensors = MO_NEW_ARRAY(arena, int, g->n_nodes + g->n_savers);
+    *written = MO_NEW_ARRAY(arena, bool, g->n_nodes + g->n_savers);
+    int count = 0;
+    for (int i = 0; i < g->n_nodes + g->n_savers; i++) {
+        bool saver = i >= g->n_nodes;
+        if (!saver && g->nodes[i].op != MO_OP_ITER) continue;
+        int tensor = saver ? g->savers[i - g->n_nodes].access.tensor : g->nodes[i].access.tensor;
+        int j = 0;
+        while (j < count && (*tensors)[j] != tensor) j++;
+        if (j < count) continue;
+        (*tensors)[count] = tensor;
+        (*written)[count++] = saver;
+    }
+    return count;
+}
+
+void mo_gen_open_kernel(mo_gen *gen)
+{
+    int *tensors;
+    bool *written;
+    int count = mo_gen_parameters(gen->arena, gen->kernel, &tensors, &written);
+    mo_str list = {0};
+    for (int i = 0; i < count; i++) {
+        const mo_mutensor *t = &gen->mugraph->tensors[tensors[i]];
+        mo_str_printf(&list, "%s%s%s *__restrict__ g_%s", i > 0 ? ",\n    " : "", written[i] ? "" : "const ",
+                      mo_gen_type(t->dtype), t->symbol);
+    }
+    mo_gen_line(gen, "extern \"C\" __global__ void __launch_bounds__(%d) %s(\n    %s)", gen->kernel->schedule.threads,
+                gen->kernel->name, mo_str_text(&list));
+    mo_gen_line(gen, "{");
+    mo_str_free(&list);
+}

@@ -1,0 +1,222 @@
+/* Behind the loop: the groups' partial accumulators and statistics meet in shared memory; intermediate tiles
+ * feed products over whole axes; then every thread takes elements of the output. */
+#include "codegen/stream_gen.h"
+
+static bool needs(const mo_prim *g, int node, int target)
+{
+    if (node == target) return true;
+    for (int i = 0; i < g->nodes[node].n_in; i++)
+        if (needs(g, g->nodes[node].in[i], target)) return true;
+    return false;
+}
+
+/* Accumulators that an intermediate tile is made from are exchanged before the rest. */
+static bool is_early(const mo_stream_gen *w, int value)
+{
+    for (int i = 0; i < w->plan.n_between; i++)
+        if (needs(w->gen->g, w->plan.between[i].node, value)) return true;
+    return false;
+}
+
+static void declare_parts(mo_stream_gen *w)
+{
+    mo_gen *gen = w->gen;
+    mo_gen_line(gen, "unsigned char *const tail = mo_smem + RESIDENT_BYTES;");
+    for (int i = 0; i < w->plan.n_stats; i++)
+        mo_gen_line(gen, "float *const part_%s = (float *)(tail + %d);", mo_gen_value_name(gen, w->plan.stats[i].node),
+                    w->plan.stats[i].offset);
+    for (int i = 0; i < w->plan.n_accums; i++)
+        mo_gen_line(gen, "float *const part_%s = (float *)(tail + %d);",
+                    mo_gen_value_name(gen, w->plan.accums[i].value), w->plan.accums[i].offset);
+    for (int i = 0; i < w->plan.n_between; i++) {
+        const char *type = mo_gen_type(w->plan.between[i].dtype);
+        mo_gen_line(gen, "%s *const %s = (%s *)(tail + %d);", type, mo_stream_gen_tile_name(w, w->plan.between[i].node),
+                    type, w->plan.between[i].offset);
+    }
+    for (int i = 0; i < w->plan.n_resident; i++) {
+        const char *type = mo_gen_type(w->plan.resident[i].dtype);
+        mo_gen_line(gen, "const %s *const %s = (const %s *)(mo_smem + %d);", type,
+                    mo_stream_gen_tile_name(w, w->plan.resident[i].node), type, w->plan.resident[i].offset);
+    }
+}
+
+static void open_side(mo_stream_gen *w, int size, mo_side side, int *loops)
+{
+    mo_gen *gen = w->gen;
+    bool p = side == MO_SIDE_P;
+    int count = mo_stream_gen_warp_fragments(w, size, side);
+    mo_gen_line(gen, "#pragma unroll");
+    mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", p ? 'i' : 'j', p ? 'i' : 'j', count, p ? 'i' : 'j');
+    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q', p ? 'i' : 'j',
+                p ? 'P' : 'Q', p ? 16 : 8);
+    *loops += 1;
+    if (mo_stream_gen_fragments(w, size, side) % (p ? w->s->warps_p : w->s->warps_q) == 0) return;
+    mo_gen_line(gen, "if (%c < %d) {", p ? 'p' : 'q', size);
+    *loops += 1;
+}
+
+static void exchange_accum(mo_stream_gen *w, int index)
+{
+    mo_gen *gen = w->gen;
+    const mo_accum *accum = &w->plan.accums[index];
+    int loops = 0;
+    open_side(w, accum->p_size, MO_SIDE_P, &loops);
+    open_side(w, accum->q_size, MO_SIDE_Q, &loops);
+    mo_gen_line(gen, "mo_store_c<%d>(part_%s + group * %d, %s[i][j], p, q);", accum->stride,
+                mo_gen_value_name(gen, accum->value), accum->q_size * accum->stride, mo_stream_gen_accum_name(w, index));
+    while (loops-- > 0) mo_gen_line(gen, "}");
+}
+
+static void exchange_stat(mo_stream_gen *w, const mo_stat *stat)
+{
+    mo_gen *gen = w->gen;
+    const char *name = mo_gen_value_name(gen, stat->node);
+    const char *op = mo_gen_reduction(gen->g->nodes[stat->node].op);
+    int loops = 0;
+    open_side(w, stat->size, stat->side, &loops);
+    if (stat->side == MO_SIDE_P) {
+        mo_gen_line(gen, "#pragma unroll");
+        mo_gen_line(gen, "for (int r = 0; r < 2; r++) {");
+        mo_gen_line(gen, "const float x = mo_reduce_quad<%s>(stat_%s[i][r]);", op, name);
+        mo_gen_line(gen, "if (t == 0 && warp_q == 0) part_%s[group * %d + p + g + r * 8] = x;", name, stat->size);
+        mo_gen_line(gen, "}");
+    } else {
+        mo_gen_line(gen, "const float x = mo_reduce_quad<%s>(stat_%s[j]);", op, name);
+        mo_gen_line(gen, "if (t == 0 && warp_p == 0) part_%s[group * %d + q + g] = x;", name, stat->size);
+    }
+    while (loops-- > 0) mo_gen_line(gen, "}");
+}
+
+/* Index of a grid axis: start of the block plus local. */
+static void bind(mo_stream_gen *w, int axis, const char *local)
+{
+    if (axis < 0) return;
+    w->local[axis] = local;
+    bool tiled = axis == w->s->p_axis || axis == w->s->q_axis;
+    w->index[axis] = tiled ? mo_arena_printf(w->gen->arena, "(%s0 + %s)", w->gen->g->axes[axis].name, local) : local;
+}
+
+static void unbind(mo_stream_gen *w, int axis)
+{
+    if (axis < 0) return;
+    w->local[axis] = NULL;
+    w->index[axis] = NULL;
+}
+
+static void between_tile(mo_stream_gen *w, const mo_tile *tile)
+{
+    mo_gen *gen = w->gen;
+    const mo_prim *g = gen->g;
+    long long inner_extent = (long long)g->axes[tile->inner].extent;
+    mo_gen_line(gen, "// %s as an operand, for the product over %s", mo_gen_value_name(gen, tile->node),
+                g->axes[tile->inner].name);
+    mo_gen_line(gen, "for (int e = threadIdx.x; e < %d; e += %d) {", tile->rows * tile->cols, w->s->threads);
+    mo_gen_line(gen, "const int row = e / %d, col = e %% %d;", tile->cols, tile->cols);
+    mo_gen_line(gen, "float x = 0.0f;");
+    bind(w, tile->axis, "row");
+    bind(w, tile->inner, "col");
+    if (tile->axis >= 0)
+        mo_gen_line(gen, "if (%s < %lld && col < %lld) {", w->index[tile->axis],
+                    (long long)g->axes[tile->axis].extent, inner_extent);
+    else mo_gen_line(gen, "if (row == 0 && col < %lld) {", inner_extent);
+    w->at = MO_AT_TAIL;
+    mo_stream_gen_forget(w);
+    mo_gen_line(gen, "x = %s;", mo_stream_gen_value(w, tile->node));
+    mo_gen_line(gen, "}");
+    mo_gen_line(gen, "mo_store(%s + row * %d + col, x);", mo_stream_gen_tile_name(w, tile->node), tile->stride);
+    mo_gen_line(gen, "}");
+    unbind(w, tile->axis);
+    unbind(w, tile->inner);
+}
+
+static void products_over_whole_axes(mo_stream_gen *w)
+{
+    mo_gen *gen = w->gen;
+    for (int i = 0; i < w->plan.n_accums; i++)
+        if (is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
+    mo_gen_line(gen, "__syncthreads();");
+    for (int i = 0; i < w->plan.n_between; i++) between_tile(w, &w->plan.between[i]);
+    mo_gen_line(gen, "__syncthreads();");
+    mo_axes done = 0;
+    for (int i = 0; i < gen->g->n_nodes; i++) {
+        if (w->plan.roles.role[i] != MO_ROLE_ACCUM2 || (done & gen->g->nodes[i].reduced) != 0) continue;
+        done |= gen->g->nodes[i].reduced;
+        mo_stream_gen_products(w, mo_axes_first(gen->g->nodes[i].reduced));
+    }
+}
+
+/* Elements that a thread stores at once: 2 where the output runs along the 16-side's axis in pairs. */
+static int store_width(const mo_stream_gen *w, const mo_saver *saver, mo_axes axes)
+{
+    int p = w->s->p_axis;
+    if (p < 0 || !(axes >> p & 1u) || saver->access.stride[p] != 1) return 1;
+    if (mo_dtype_size(w->gen->mugraph->tensors[saver->access.tensor].dtype) != 2) return 1;
+    if (w->gen->g->axes[p].extent % 2 != 0 || w->s->tile[p] % 2 != 0) return 1;
+    MO_FOR_AXES(a, axes) if (a != p && saver->access.stride[a] % 2 != 0) return 1;
+    return 2;
+}
+
+/* Blocks along a grid axis that the output lacks would all write the same: the first one does. */
+static const char *writer_guard(mo_stream_gen *w, mo_axes axes)
+{
+    mo_gen *gen = w->gen;
+    mo_str guard = {0};
+    const int axis[2] = {w->s->q_axis, w->s->p_axis};
+    for (int i = 0; i < 2; i++)
+        if (axis[i] >= 0 && !(axes >> axis[i] & 1u)) mo_str_printf(&guard, " && blockIdx.%c == 0", "xy"[i]);
+    for (int a = 0; a < gen->g->n_axes; a++)
+        if (w->index[a] != NULL && !(axes >> a & 1u)) mo_str_printf(&guard, " && %s == 0", w->index[a]);
+    const char *text = mo_arena_strdup(gen->arena, mo_str_text(&guard));
+    mo_str_free(&guard);
+    return text;
+}
+
+static void store_output(mo_stream_gen *w, const mo_saver *saver)
+{
+    mo_gen *gen = w->gen;
+    const mo_prim *g = gen->g;
+    mo_axes axes = g->nodes[saver->node].axes;
+    int p = w->s->p_axis >= 0 && axes >> w->s->p_axis & 1u ? w->s->p_axis : -1;
+    int q = w->s->q_axis >= 0 && axes >> w->s->q_axis & 1u ? w->s->q_axis : -1;
+    int vec = store_width(w, saver, axes);
+    long long p_size = p < 0 ? 1 : (long long)w->s->tile[p], q_size = q < 0 ? 1 : (long long)w->s->tile[q];
+    const char *guard = writer_guard(w, axes);
+    const char *tensor = mo_gen_tensor(gen, saver->access.tensor);
+    mo_gen_line(gen, "// %s", tensor);
+    if (guard[0] != '\0') mo_gen_line(gen, "if (%s) {", guard + 4);
+    mo_gen_line(gen, "for (int e = threadIdx.x; e < %lld; e += %d) {", p_size / vec * q_size, w->s->threads);
+    mo_gen_line(gen, "const int q = e / %lld, p = e %% %lld * %d;", p_size / vec, p_size / vec, vec);
+    mo_gen_line(gen, "(void)q, (void)p;");
+    bind(w, q, "q");
+    bind(w, p, "p");
+    if (q >= 0 && g->axes[q].extent % q_size != 0)
+        mo_gen_line(gen, "if (%s >= %lld) continue;", w->index[q], (long long)g->axes[q].extent);
+    if (p >= 0 && g->axes[p].extent % p_size != 0)
+        mo_gen_line(gen, "if (%s >= %lld) continue;", w->index[p], (long long)g->axes[p].extent);
+    const char *offset = mo_gen_offset(gen, axes, &saver->access, w->index);
+    mo_gen_line(gen, "float out[%d];", vec);
+    mo_gen_line(gen, "#pragma unroll");
+    mo_gen_line(gen, "for (int v = 0; v < %d; v++) {", vec);
+    if (p >= 0) bind(w, p, "p + v");
+    w->at = MO_AT_TAIL;
+    mo_stream_gen_forget(w);
+    mo_gen_line(gen, "out[v] = %s;", mo_stream_gen_value(w, saver->node));
+    mo_gen_line(gen, "}");
+    mo_gen_line(gen, "mo_store_vec<%d>(g_%s + %s, out);", vec, tensor, offset);
+    mo_gen_line(gen, "}");
+    if (guard[0] != '\0') mo_gen_line(gen, "}");
+    unbind(w, p);
+    unbind(w, q);
+}
+
+void mo_stream_gen_tail(mo_stream_gen *w)
+{
+    mo_gen *gen = w->gen;
+    declare_parts(w);
+    for (int i = 0; i < w->plan.n_stats; i++) exchange_stat(w, &w->plan.stats[i]);
+    if (w->plan.n_between > 0) products_over_whole_axes(w);
+    for (int i = 0; i < w->plan.n_accums; i++)
+        if (!is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
+    mo_gen_line(gen, "__syncthreads();");
+    for (int i = 0; i < gen->g->n_savers; i++) store_output(w, &gen->g->savers[i]);
+}

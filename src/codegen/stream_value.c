@@ -1,0 +1,112 @@
+/* Values at one element of a tile, and names of tiles and accumulators. */
+#include "codegen/stream_gen.h"
+
+#include "base/status.h"
+
+#include <string.h>
+
+int mo_stream_gen_fragments(const mo_stream_gen *w, int size, mo_side side)
+{
+    (void)w;
+    return size / (side == MO_SIDE_P ? 16 : 8);
+}
+
+int mo_stream_gen_warp_fragments(const mo_stream_gen *w, int size, mo_side side)
+{
+    int warps = side == MO_SIDE_P ? w->s->warps_p : w->s->warps_q;
+    return (mo_stream_gen_fragments(w, size, side) + warps - 1) / warps;
+}
+
+const mo_tile *mo_stream_gen_tile(const mo_stream_gen *w, int node)
+{
+    for (int i = 0; i < w->plan.n_tiles; i++)
+        if (w->plan.tiles[i].node == node) return &w->plan.tiles[i];
+    for (int i = 0; i < w->plan.n_resident; i++)
+        if (w->plan.resident[i].node == node) return &w->plan.resident[i];
+    for (int i = 0; i < w->plan.n_between; i++)
+        if (w->plan.between[i].node == node) return &w->plan.between[i];
+    return NULL;
+}
+
+const char *mo_stream_gen_tile_name(mo_stream_gen *w, int node)
+{
+    const mo_prim_node *n = &w->gen->g->nodes[node];
+    if (n->op == MO_OP_ITER) return mo_arena_printf(w->gen->arena, "s_%s%d", mo_gen_tensor(w->gen, n->access.tensor), node);
+    return mo_arena_printf(w->gen->arena, "s_%s", mo_gen_value_name(w->gen, node));
+}
+
+const char *mo_stream_gen_accum_name(mo_stream_gen *w, int accum)
+{
+    return mo_arena_printf(w->gen->arena, "acc_%s", mo_gen_value_name(w->gen, w->plan.accums[accum].value));
+}
+
+void mo_stream_gen_forget(mo_stream_gen *w)
+{
+    memset(w->value, 0, sizeof *w->value * (size_t)w->gen->g->n_nodes);
+}
+
+static const char *local_of(const mo_stream_gen *w, int axis)
+{
+    return axis < 0 || w->local[axis] == NULL ? "0" : w->local[axis];
+}
+
+/* Element of a tile at the local indices. */
+static const char *tile_element(mo_stream_gen *w, const mo_tile *tile)
+{
+    if (w->fragment[tile->node] != NULL) return w->fragment[tile->node];
+    const char *row = local_of(w, tile->inner_rows ? tile->inner : tile->axis);
+    const char *col = local_of(w, tile->inner_rows ? tile->axis : tile->inner);
+    return mo_arena_printf(w->gen->arena, "mo_load(%s + (%s) * %d + %s)", mo_stream_gen_tile_name(w, tile->node), row,
+                           tile->stride, col);
+}
+
+static const char *accumulated(mo_stream_gen *w, int node)
+{
+    mo_gen *gen = w->gen;
+    const char *name = mo_gen_value_name(gen, node);
+    for (int i = 0; i < w->plan.n_stats; i++) {
+        const mo_stat *stat = &w->plan.stats[i];
+        if (stat->node != node) continue;
+        mo_gen_line(gen, "const float %s = mo_reduce_parts<%s, GROUPS, %d>(part_%s + %s);", name,
+                    mo_gen_reduction(gen->g->nodes[node].op), stat->size, name, local_of(w, stat->axis));
+        return name;
+    }
+    const mo_accum *accum = &w->plan.accums[w->plan.accum_of[node]];
+    MO_CHECK(accum->value == node);
+    mo_gen_line(gen, "float %s[1];", name);
+    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + (%s) * %d + %s);", accum->q_size * accum->stride, name, name,
+                local_of(w, accum->q_axis), accum->stride, local_of(w, accum->p_axis));
+    return mo_arena_printf(gen->arena, "%s[0]", name);
+}
+
+static bool is_accumulated(const mo_stream_gen *w, int node)
+{
+    mo_stream_role role = w->plan.roles.role[node];
+    int accum = w->plan.accum_of[node];
+    return role == MO_ROLE_STAT || (accum >= 0 && w->plan.accums[accum].value == node);
+}
+
+const char *mo_stream_gen_value(mo_stream_gen *w, int node)
+{
+    mo_gen *gen = w->gen;
+    const mo_prim_node *n = &gen->g->nodes[node];
+    if (w->value[node] != NULL) return w->value[node];
+    const char *name = mo_gen_value_name(gen, node);
+    const mo_tile *tile = mo_stream_gen_tile(w, node);
+    if (n->op == MO_OP_CONST) {
+        name = mo_gen_number(gen, n->number);
+    } else if (tile != NULL && w->at == MO_AT_LOOP) {
+        mo_gen_line(gen, "const float %s = %s;", name, tile_element(w, tile));
+    } else if (n->op == MO_OP_ITER) {
+        mo_gen_line(gen, "const float %s = mo_load(g_%s + %s);", name, mo_gen_tensor(gen, n->access.tensor),
+                    mo_gen_offset(gen, n->axes, &n->access, w->index));
+    } else if (is_accumulated(w, node)) {
+        name = accumulated(w, node);
+    } else {
+        const char *a = mo_stream_gen_value(w, n->in[0]);
+        const char *b = n->n_in > 1 ? mo_stream_gen_value(w, n->in[1]) : "";
+        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b));
+    }
+    w->value[node] = name;
+    return name;
+}

@@ -1,0 +1,146 @@
+/* Validity, text form and hash of muGraphs. */
+#include "ir/mugraph.h"
+
+#include "base/status.h"
+#include "ir/stream.h"
+
+#include <string.h>
+
+static const char *check_places(const mo_kernel *kernel)
+{
+    const mo_prim *g = kernel->body;
+    const mo_schedule *s = &kernel->schedule;
+    if (s->threads < 1 || s->threads > 1024) return "block size out of range";
+    for (int a = 0; a < g->n_axes; a++) {
+        if (s->tile[a] < 1 || s->tile[a] > g->axes[a].extent) return "tile larger than its axis";
+        if (s->place[a] == MO_PLACE_WHOLE && s->tile[a] != g->axes[a].extent) return "whole axis with a tile";
+    }
+    return NULL;
+}
+
+static const char *check_row(const mo_kernel *kernel)
+{
+    const mo_prim *g = kernel->body;
+    const mo_schedule *s = &kernel->schedule;
+    mo_axes row = 1u << s->row_axis, outer = g->nodes[g->savers[0].node].axes & ~row;
+    if (s->lanes < 1 || (s->lanes & (s->lanes - 1)) != 0 || s->threads % s->lanes != 0) return "lanes do not share a block";
+    if (s->vector < 1 || g->axes[s->row_axis].extent % s->vector != 0) return "row not a multiple of the vector";
+    for (int i = 0; i < g->n_nodes; i++) {
+        const mo_prim_node *node = &g->nodes[i];
+        if ((node->axes & ~(outer | row)) != 0) return "a value with an axis beside the row's";
+        if (node->reduced != 0 && node->reduced != row) return "a reduction over an axis that is not the row's";
+    }
+    for (int i = 0; i < g->n_savers; i++)
+        if ((g->nodes[g->savers[i].node].axes & ~row) != outer) return "outputs with different rows";
+    return NULL;
+}
+
+static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
+{
+    const mo_schedule *s = &kernel->schedule;
+    mo_stream stream;
+    if (s->groups < 1 || s->stages < 2) return "no ring";
+    if (s->threads != s->groups * s->warps_p * s->warps_q * 32) return "threads do not match the warps";
+    return mo_stream_analyse(scratch, kernel, &stream);
+}
+
+const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
+{
+    const char *wrong = mo_prim_check(kernel->body);
+    if (wrong == NULL) wrong = check_places(kernel);
+    if (wrong != NULL) return wrong;
+    switch (kernel->schedule.kind) {
+    case MO_SCHEDULE_PLAIN: return NULL;
+    case MO_SCHEDULE_ROW: return check_row(kernel);
+    case MO_SCHEDULE_STREAM: return check_stream(scratch, kernel);
+    }
+    return "unknown schedule";
+}
+
+static const char *check_access(const mo_mugraph *graph, const mo_prim *g, mo_axes axes, const mo_access *access)
+{
+    if (access->tensor < 0 || access->tensor >= graph->n_tensors) return "access to a tensor that does not exist";
+    const mo_mutensor *t = &graph->tensors[access->tensor];
+    int64_t last = 0, limit = 0;
+    MO_FOR_AXES(a, axes) last += access->stride[a] * (g->axes[a].extent - 1);
+    for (int d = 0; d < t->shape.rank; d++) limit += t->strides[d] * (t->shape.dim[d] - 1);
+    return last <= limit ? NULL : "access beyond the end of a tensor";
+}
+
+/* Every tensor is written at most once, and before it is read. */
+static const char *check_order(const mo_mugraph *graph, bool *written)
+{
+    for (int k = 0; k < graph->n_kernels; k++) {
+        const mo_prim *g = graph->kernels[k].body;
+        for (int i = 0; i < g->n_nodes; i++) {
+            if (g->nodes[i].op != MO_OP_ITER) continue;
+            const char *wrong = check_access(graph, g, g->nodes[i].axes, &g->nodes[i].access);
+            if (wrong != NULL) return wrong;
+            if (!written[g->nodes[i].access.tensor]) return "a tensor is read before it is written";
+        }
+        for (int i = 0; i < g->n_savers; i++) {
+            const char *wrong = check_access(graph, g, g->nodes[g->savers[i].node].axes, &g->savers[i].access);
+            if (wrong != NULL) return wrong;
+            if (written[g->savers[i].access.tensor]) return "a tensor is written twice";
+            written[g->savers[i].access.tensor] = true;
+        }
+    }
+    return NULL;
+}
+
+const char *mo_mugraph_check(mo_arena *scratch, const mo_mugraph *graph)
+{
+    bool *written = MO_NEW_ARRAY(scratch, bool, graph->n_tensors + 1);
+    for (int i = 0; i < graph->program->n_inputs; i++) written[i] = true;
+    for (int k = 0; k < graph->n_kernels; k++) {
+        const char *wrong = mo_kernel_check(scratch, &graph->kernels[k]);
+        if (wrong != NULL) return wrong;
+    }
+    const char *wrong = check_order(graph, written);
+    if (wrong != NULL) return wrong;
+    for (int i = 0; i < graph->program->n_outputs; i++)
+        if (!written[graph->program->outputs[i]]) return "an output is never written";
+    return NULL;
+}
+
+static const char *const place_names[] = {"grid", "loop", "whole"};
+static const char *const schedule_names[] = {"plain", "row", "stream"};
+
+static void print_schedule(mo_str *out, const mo_kernel *kernel)
+{
+    const mo_schedule *s = &kernel->schedule;
+    mo_str_printf(out, "  schedule %s threads %d", schedule_names[s->kind], s->threads);
+    if (s->kind == MO_SCHEDULE_ROW)
+        mo_str_printf(out, " row %s lanes %d vector %d%s%s", kernel->body->axes[s->row_axis].name, s->lanes, s->vector,
+                      s->resident ? " resident" : "", s->rows_fast ? " rows-fast" : "");
+    if (s->kind == MO_SCHEDULE_STREAM)
+        mo_str_printf(out, " groups %d warps %dx%d stages %d", s->groups, s->warps_p, s->warps_q, s->stages);
+    mo_str_add(out, "\n");
+    for (int a = 0; a < kernel->body->n_axes; a++)
+        mo_str_printf(out, "  place %s %s %lld\n", kernel->body->axes[a].name, place_names[s->place[a]],
+                      (long long)s->tile[a]);
+}
+
+void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
+{
+    for (int t = 0; t < graph->n_tensors; t++) {
+        mo_str_printf(out, "tensor t%d %s %s ", t, graph->tensors[t].symbol, mo_dtype_name(graph->tensors[t].dtype));
+        mo_shape_print(out, graph->tensors[t].shape);
+        mo_str_add(out, "\n");
+    }
+    for (int k = 0; k < graph->n_kernels; k++) {
+        const mo_kernel *kernel = &graph->kernels[k];
+        mo_str_printf(out, "kernel %s %s\n", kernel->name, kernel->program_node >= 0 ? "predefined" : "graph");
+        print_schedule(out, kernel);
+        mo_prim_print(out, kernel->body);
+    }
+}
+
+mo_hash128 mo_mugraph_hash(const mo_mugraph *graph)
+{
+    mo_str text = {0};
+    mo_mugraph_print(&text, graph);
+    mo_hash128 hash = mo_hash_128(mo_str_text(&text), text.length, 0);
+    mo_str_free(&text);
+    return hash;
+}

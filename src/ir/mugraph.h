@@ -1,0 +1,96 @@
+/* muGraph: a kernel graph whose nodes are predefined kernels (one node of the program as written) or
+ * graph-defined kernels. Both carry a body: a block graph (the primitive graph of what one launch
+ * computes) and its schedule: where each axis lives and how the block's threads share the work.
+ *
+ * imap, omap and fmap of the paper follow from the placement of the axes: a grid axis of an iterator's
+ * access is its imap, a loop axis its fmap, a grid axis of a saver its omap.
+ *
+ * Tensors: the program's tensors first (same numbers), then the muGraph's own intermediates. */
+#ifndef MO_IR_MUGRAPH_H
+#define MO_IR_MUGRAPH_H
+
+#include "ir/prim.h"
+
+typedef enum {
+    MO_PLACE_GRID,  /* `tile` consecutive indices for each block */
+    MO_PLACE_LOOP,  /* `tile` consecutive indices for each iteration (and each warp group) */
+    MO_PLACE_WHOLE  /* the whole axis in every block */
+} mo_place;
+
+/* How a kernel's block works. */
+typedef enum {
+    MO_SCHEDULE_PLAIN,  /* a thread for each output element; any graph */
+    MO_SCHEDULE_ROW,    /* one shared axis spread over threads, reductions across them; no matmul */
+    MO_SCHEDULE_STREAM  /* matmuls that stream slabs of the reduced axis through per-group rings */
+} mo_schedule_kind;
+
+typedef struct {
+    mo_schedule_kind kind;
+    mo_place place[MO_MAX_AXES];
+    int64_t tile[MO_MAX_AXES];  /* elements; the extent for WHOLE */
+    int threads;                /* threads of a block */
+    /* ROW */
+    int row_axis;               /* the axis spread over threads */
+    int lanes;                  /* threads that share a row: a power of two; threads / lanes rows a block */
+    bool rows_fast;             /* neighbouring threads take neighbouring rows, not neighbouring elements */
+    bool resident;              /* the row stays in registers: one pass over memory */
+    int vector;                 /* elements for each access */
+    /* STREAM */
+    int loop_axis;              /* the reduced axis that is streamed; its tile is the slab of one iteration */
+    int groups;                 /* warp groups, each with its own slabs of the loop axis and its own ring */
+    int warps_p, warps_q;       /* warps of a group over the tile's m16 and n8 side */
+    int stages;                 /* slabs in flight in each ring */
+    int p_axis, q_axis;         /* grid axes on the m16 and the n8 side of the mma, or -1 */
+} mo_schedule;
+
+typedef struct {
+    const char *name;      /* C identifier, unique in the muGraph */
+    int program_node;      /* predefined: the program's node; -1: graph-defined */
+    mo_prim *body;
+    mo_schedule schedule;
+} mo_kernel;
+
+typedef struct {
+    const char *symbol;
+    mo_shape shape;
+    mo_dtype dtype;        /* as stored */
+    mo_dtype compute;
+    int64_t strides[MO_MAX_RANK];
+    int output;            /* position among the program's outputs that this tensor is stored at, or -1 */
+} mo_mutensor;
+
+typedef struct {
+    mo_arena *arena;
+    const mo_program *program;
+    const char *prefix;         /* of the kernels' names; the program's symbol */
+    int n_tensors, n_kernels;   /* tensors: program->n_tensors and then the intermediates */
+    mo_mutensor *tensors;
+    mo_kernel *kernels;         /* in launch order */
+    int64_t cost_ns;            /* estimate of the cost model */
+} mo_mugraph;
+
+/* A muGraph with the program's tensors, no kernels, and room for `max_kernels` kernels and as many
+ * intermediates. */
+mo_mugraph *mo_mugraph_new(mo_arena *arena, const mo_program *program, int max_kernels);
+/* Appends a row-major intermediate and returns its index. */
+int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype, mo_dtype compute);
+/* Appends a kernel; its name is made from `name` and the position. */
+mo_kernel *mo_mugraph_add_kernel(mo_mugraph *graph, const char *name, int program_node, mo_prim *body,
+                                 const mo_schedule *schedule);
+/* Outputs that repeat, or that are inputs, get a copying kernel each. */
+void mo_mugraph_add_copies(mo_mugraph *graph);
+
+/* A schedule that runs any body: a thread for each output element. */
+mo_schedule mo_schedule_plain(const mo_prim *body);
+
+/* NULL if the body can run under the schedule: what each kind of schedule asks of a block graph. */
+const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel);
+
+/* NULL if valid (Definition 2.1 of the paper, and every tensor written once before it is read),
+ * otherwise what is wrong. Run between passes in debug builds and on every candidate. */
+const char *mo_mugraph_check(mo_arena *scratch, const mo_mugraph *graph);
+
+void mo_mugraph_print(mo_str *out, const mo_mugraph *graph);
+mo_hash128 mo_mugraph_hash(const mo_mugraph *graph);
+
+#endif

@@ -1,0 +1,269 @@
+#include "optimize/stream_plan.h"
+
+#include "base/status.h"
+
+typedef struct {
+    mo_arena *arena;
+    const mo_mugraph *graph;
+    const mo_kernel *kernel;
+    const mo_prim *g;
+    mo_stream_plan *plan;
+    const char *wrong;
+} planner;
+
+static int round_up(int64_t x, int unit)
+{
+    return (int)((x + unit - 1) / unit * unit);
+}
+
+/* Elements of an axis in a block, padded to the fragment size of its side. */
+static int padded(const planner *p, int axis, mo_side side)
+{
+    int unit = side == MO_SIDE_P ? 16 : 8;
+    return axis < 0 ? unit : round_up(p->kernel->schedule.tile[axis], unit);
+}
+
+static int inner_size(const planner *p, int inner)
+{
+    if (inner == p->kernel->schedule.loop_axis) return p->plan->slab;
+    return round_up(p->g->axes[inner].extent, 16);
+}
+
+/* Elements per row so that the row is an odd number of 16-byte chunks: no bank conflicts in ldmatrix. */
+static int padded_stride(int cols, mo_dtype dtype)
+{
+    int per_chunk = 16 / mo_dtype_size(dtype);
+    int chunks = (cols + per_chunk - 1) / per_chunk;
+    return (chunks | 1) * per_chunk;
+}
+
+static bool used_as_operand(const planner *p, int node)
+{
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        const mo_prim_node *n = &p->g->nodes[i];
+        if (n->op == MO_OP_MATMUL && (n->in[0] == node || n->in[1] == node)) return true;
+    }
+    return false;
+}
+
+/* Largest copy whose size divides every stride and extent involved. */
+static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contiguous_extent)
+{
+    int size = mo_dtype_size(tile->dtype);
+    tile->async = false;
+    tile->chunk = 1;
+    if (tile->col_step != 1) return;
+    for (int chunk = 16 / size; chunk * size >= 4; chunk /= 2) {
+        bool fits = contiguous_extent % chunk == 0 && tile->row_step % chunk == 0 && tile->cols % chunk == 0;
+        int contiguous = tile->inner_rows ? tile->axis : tile->inner;
+        MO_FOR_AXES(a, node->axes) if (a != contiguous && node->access.stride[a] % chunk != 0) fits = false;
+        if (!fits) continue;
+        tile->async = true;
+        tile->chunk = chunk;
+        return;
+    }
+}
+
+static mo_tile plan_tile(planner *p, int index, int inner)
+{
+    const mo_prim_node *node = &p->g->nodes[index];
+    mo_tile tile = {.node = index, .inner = inner, .side = p->plan->roles.side[index]};
+    tile.axis = mo_stream_tile_axis(p->kernel, node->axes, inner);
+    tile.dtype = p->graph->tensors[node->access.tensor].dtype;
+    int64_t inner_step = node->access.stride[inner], axis_step = tile.axis < 0 ? 0 : node->access.stride[tile.axis];
+    int across = tile.axis < 0 && !used_as_operand(p, index) ? 1 : padded(p, tile.axis, tile.side);
+    tile.inner_rows = tile.axis >= 0 && axis_step == 1 && inner_step != 1;
+    tile.rows = tile.inner_rows ? inner_size(p, inner) : across;
+    tile.cols = tile.inner_rows ? across : inner_size(p, inner);
+    tile.row_step = tile.inner_rows ? inner_step : axis_step;
+    tile.col_step = tile.inner_rows ? axis_step : inner_step;
+    tile.stride = padded_stride(tile.cols, tile.dtype);
+    choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent);
+    return tile;
+}
+
+static int tile_bytes(const mo_tile *tile)
+{
+    return round_up((int64_t)tile->rows * tile->stride * mo_dtype_size(tile->dtype), 128);
+}
+
+static int inner_axis_of(const planner *p, int node)
+{
+    mo_axes axes = p->g->nodes[node].axes;
+    if (axes >> p->kernel->schedule.loop_axis & 1u) return p->kernel->schedule.loop_axis;
+    MO_FOR_AXES(a, axes) if (p->kernel->schedule.place[a] == MO_PLACE_WHOLE) return a;
+    return -1;
+}
+
+static void plan_tiles(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    plan->tiles = MO_NEW_ARRAY(p->arena, mo_tile, p->g->n_nodes);
+    plan->resident = MO_NEW_ARRAY(p->arena, mo_tile, p->g->n_nodes);
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        if (p->g->nodes[i].op != MO_OP_ITER) continue;
+        mo_stream_role role = plan->roles.role[i];
+        if (role != MO_ROLE_LOOP && role != MO_ROLE_RESIDENT) continue;
+        mo_tile tile = plan_tile(p, i, inner_axis_of(p, i));
+        int *total = role == MO_ROLE_LOOP ? &plan->stage_bytes : &plan->resident_bytes;
+        tile.offset = *total;
+        *total += tile_bytes(&tile);
+        if (role == MO_ROLE_LOOP) plan->tiles[plan->n_tiles++] = tile;
+        else plan->resident[plan->n_resident++] = tile;
+    }
+}
+
+static int uses(const mo_prim *g, int node)
+{
+    int count = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        for (int j = 0; j < g->nodes[i].n_in; j++) count += g->nodes[i].in[j] == node;
+    for (int s = 0; s < g->n_savers; s++) count += g->savers[s].node == node;
+    return count;
+}
+
+static bool mergeable(const planner *p, int node)
+{
+    return p->plan->accum_of[node] >= 0 && p->plan->accums[p->plan->accum_of[node]].value == node &&
+           uses(p->g, node) == 1;
+}
+
+/* The sum of two products with the same axes is one accumulator fed by both. */
+static void merge_sum(planner *p, int index)
+{
+    const mo_prim_node *n = &p->g->nodes[index];
+    mo_stream_plan *plan = p->plan;
+    if (n->op != MO_OP_ADD || n->in[0] == n->in[1] || !mergeable(p, n->in[0]) || !mergeable(p, n->in[1])) return;
+    int keep = plan->accum_of[n->in[0]], drop = plan->accum_of[n->in[1]];
+    if (plan->accums[keep].p_axis != plan->accums[drop].p_axis) return;
+    if (plan->accums[keep].q_axis != plan->accums[drop].q_axis) return;
+    if (keep > drop) {
+        int swap = keep;
+        keep = drop;
+        drop = swap;
+    }
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        if (plan->accum_of[i] == drop) plan->accum_of[i] = keep;
+        if (plan->accum_of[i] > drop) plan->accum_of[i]--;
+    }
+    for (int a = drop; a + 1 < plan->n_accums; a++) plan->accums[a] = plan->accums[a + 1];
+    plan->n_accums--;
+    plan->accum_of[index] = keep;
+    plan->accums[keep].value = index;
+}
+
+static void plan_accums(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    plan->accums = MO_NEW_ARRAY(p->arena, mo_accum, p->g->n_nodes);
+    plan->accum_of = MO_NEW_ARRAY(p->arena, int, p->g->n_nodes);
+    for (int i = 0; i < p->g->n_nodes; i++) plan->accum_of[i] = -1;
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        const mo_prim_node *n = &p->g->nodes[i];
+        if (n->op == MO_OP_MATMUL) {
+            int inner = mo_axes_first(n->reduced);
+            mo_accum accum = {.value = i, .p_axis = -1, .q_axis = -1};
+            for (int j = 0; j < 2; j++) {
+                int axis = mo_stream_tile_axis(p->kernel, p->g->nodes[n->in[j]].axes, inner);
+                mo_side side = plan->roles.side[n->in[j]];
+                *(side == MO_SIDE_P ? &accum.p_axis : &accum.q_axis) = axis;
+            }
+            accum.p_size = padded(p, accum.p_axis, MO_SIDE_P);
+            accum.q_size = padded(p, accum.q_axis, MO_SIDE_Q);
+            plan->accum_of[i] = plan->n_accums;
+            plan->accums[plan->n_accums++] = accum;
+        }
+        merge_sum(p, i);
+    }
+}
+
+static void plan_stats(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    plan->stats = MO_NEW_ARRAY(p->arena, mo_stat, p->g->n_nodes);
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        if (plan->roles.role[i] != MO_ROLE_STAT) continue;
+        mo_stat stat = {.node = i, .side = plan->roles.side[i]};
+        stat.axis = mo_stream_tile_axis(p->kernel, p->g->nodes[i].axes, -1);
+        stat.size = padded(p, stat.axis, stat.side);
+        plan->stats[plan->n_stats++] = stat;
+    }
+}
+
+/* Intermediate tiles: operands of products over a whole axis that are made from accumulated values. */
+static void plan_between(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    plan->between = MO_NEW_ARRAY(p->arena, mo_tile, p->g->n_nodes);
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        if (plan->roles.role[i] != MO_ROLE_ACCUM2) continue;
+        const mo_prim_node *n = &p->g->nodes[i];
+        int operand = n->in[plan->roles.late[n->in[0]] ? 0 : 1];
+        bool known = false;
+        for (int b = 0; b < plan->n_between; b++) known |= plan->between[b].node == operand;
+        if (known) continue;
+        mo_tile tile = {.node = operand, .inner = mo_axes_first(n->reduced), .side = plan->roles.side[operand]};
+        tile.axis = mo_stream_tile_axis(p->kernel, p->g->nodes[operand].axes, tile.inner);
+        tile.dtype = plan->roles.mma ? plan->roles.mma_dtype : MO_F32;
+        tile.rows = padded(p, tile.axis, tile.side);
+        tile.cols = inner_size(p, tile.inner);
+        tile.stride = padded_stride(tile.cols, tile.dtype);
+        plan->between[plan->n_between++] = tile;
+    }
+}
+
+static void place_tail(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    int groups = p->kernel->schedule.groups;
+    for (int i = 0; i < plan->n_stats; i++) {
+        plan->stats[i].offset = plan->tail_bytes;
+        plan->tail_bytes += round_up((int64_t)groups * plan->stats[i].size * 4, 128);
+    }
+    for (int i = 0; i < plan->n_between; i++) {
+        plan->between[i].offset = plan->tail_bytes;
+        plan->tail_bytes += tile_bytes(&plan->between[i]);
+    }
+    for (int i = 0; i < plan->n_accums; i++) {
+        mo_accum *accum = &plan->accums[i];
+        accum->stride = accum->p_size + 4;
+        accum->offset = plan->tail_bytes;
+        plan->tail_bytes += round_up((int64_t)groups * accum->q_size * accum->stride * 4, 128);
+    }
+}
+
+static const char *check_schedule(const planner *p)
+{
+    const mo_schedule *s = &p->kernel->schedule;
+    for (int i = 0; i < 2; i++) {
+        int axis = i == 0 ? s->p_axis : s->q_axis, unit = i == 0 ? 16 : 8;
+        if (axis >= 0 && s->tile[axis] % unit != 0 && s->tile[axis] != p->g->axes[axis].extent)
+            return "tile not a multiple of the fragment";
+    }
+    if (s->groups > 15 && s->warps_p * s->warps_q > 1) return "more groups than named barriers";
+    return NULL;
+}
+
+const char *mo_stream_plan_make(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel,
+                                int shared_limit, mo_stream_plan *plan)
+{
+    planner p = {.arena = arena, .graph = graph, .kernel = kernel, .g = kernel->body, .plan = plan};
+    const mo_schedule *s = &kernel->schedule;
+    *plan = (mo_stream_plan){0};
+    const char *wrong = mo_stream_analyse(arena, kernel, &plan->roles);
+    if (wrong == NULL) wrong = check_schedule(&p);
+    if (wrong != NULL) return wrong;
+    int64_t extent = p.g->axes[s->loop_axis].extent;
+    plan->slab = round_up(s->tile[s->loop_axis], 16);
+    plan->slabs = (int)((extent + plan->slab - 1) / plan->slab);
+    plan->iterations = (plan->slabs + s->groups - 1) / s->groups;
+    plan_tiles(&p);
+    plan_accums(&p);
+    plan_stats(&p);
+    plan_between(&p);
+    place_tail(&p);
+    plan->ring_bytes = plan->stage_bytes * s->stages * s->groups;
+    int work = plan->ring_bytes > plan->tail_bytes ? plan->ring_bytes : plan->tail_bytes;
+    plan->shared_bytes = plan->resident_bytes + work;
+    return plan->shared_bytes <= shared_limit ? NULL : "more shared memory than a block has";
+}

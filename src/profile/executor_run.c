@@ -1,0 +1,128 @@
+/* One run of a job on poisoned buffers, and the check of the guards behind it. */
+#include "profile/executor_state.h"
+
+#include "base/hash.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW_ARGS = 32 };
+
+bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, mo_cu_pointer inputs, mo_cu_pointer outputs)
+{
+    const mo_exec_data *data = &x->data[job->data];
+    for (uint32_t i = 0; i < job->n_launches; i++) {
+        uint32_t n = job->n_args[i];
+        mo_cu_pointer few[FEW_ARGS];
+        void *few_places[FEW_ARGS];
+        mo_cu_pointer *values = n <= FEW_ARGS ? few : malloc(n * sizeof *values);
+        void **places = n <= FEW_ARGS ? few_places : malloc(n * sizeof *places);
+        if (values == NULL || places == NULL) MO_BUG("out of memory");
+        for (uint32_t a = 0; a < n; a++) {
+            const mo_arg *arg = &job->args[i][a];
+            mo_cu_pointer base = job->workspace_memory + job->workspace.offset[0];
+            if (arg->kind == MO_ARG_INPUT) base = inputs + data->layout.offset[arg->index];
+            if (arg->kind == MO_ARG_OUTPUT) base = outputs + job->outputs.offset[arg->index];
+            values[a] = base + (mo_cu_pointer)arg->offset;
+            places[a] = &values[a];
+        }
+        bool ok = mo_gpu_launch(&x->gpu, &job->kernels[i], places, &x->error);
+        if (values != few) free(values);
+        if (places != few_places) free(places);
+        if (!ok) return false;
+    }
+    return true;
+}
+
+bool mo_exec_buffers(mo_executor *x, mo_exec_job *job)
+{
+    if (job->output_memory == 0 &&
+        !mo_gpu_alloc(&x->gpu, &job->output_memory, job->outputs.total, &x->error)) {
+        return false;
+    }
+    return job->workspace_memory != 0 ||
+           mo_gpu_alloc(&x->gpu, &job->workspace_memory, job->workspace.total, &x->error);
+}
+
+/* True if everything outside the buffers still is 0xFF. */
+static bool guards_whole(const mo_layout *layout, const unsigned char *memory)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i <= layout->n; i++) {
+        size_t end = i == layout->n ? layout->total : layout->offset[i];
+        for (; at < end; at++) {
+            if (memory[at] != 0xff) return false;
+        }
+        if (i < layout->n) at = layout->offset[i] + layout->size[i];
+    }
+    return true;
+}
+
+/* Copies the memory back and checks its guards. The caller frees *memory. */
+static mo_reply_code fetch(mo_executor *x, const mo_layout *layout, mo_cu_pointer from, const char *what,
+                           unsigned char **memory)
+{
+    *memory = malloc(layout->total);
+    if (*memory == NULL) MO_BUG("out of memory");
+    if (!mo_gpu_read(&x->gpu, *memory, from, layout->total, &x->error)) return MO_REPLY_FAILED;
+    if (guards_whole(layout, *memory)) return MO_REPLY_OK;
+    mo_fail(&x->error, MO_ERR_ENV, "a kernel wrote outside %s", what);
+    return MO_REPLY_BAD_WRITE;
+}
+
+static mo_reply_code check_inputs(mo_executor *x, const mo_exec_data *data)
+{
+    unsigned char *memory = malloc(data->layout.total);
+    if (memory == NULL) MO_BUG("out of memory");
+    mo_reply_code code = MO_REPLY_OK;
+    if (!mo_gpu_read(&x->gpu, memory, data->sets[MO_CHECKED_SET], data->layout.total, &x->error)) {
+        code = MO_REPLY_FAILED;
+    } else if (mo_hash64(memory, data->layout.total, 0) != data->hash) {
+        mo_fail(&x->error, MO_ERR_ENV, "a kernel wrote to the inputs");
+        code = MO_REPLY_BAD_WRITE;
+    }
+    free(memory);
+    return code;
+}
+
+/* The workspace can be large and its contents are nobody's business: only its ends are looked at. */
+static mo_reply_code check_workspace(mo_executor *x, const mo_exec_job *job)
+{
+    const mo_layout *w = &job->workspace;
+    size_t ends[2][2] = {{0, w->offset[0]}, {w->offset[0] + w->size[0], w->total}};
+    for (int e = 0; e < 2; e++) {
+        unsigned char *memory = NULL;
+        size_t none = 0;
+        mo_layout part = {.n = 0, .size = &none, .offset = &none, .total = ends[e][1] - ends[e][0]};
+        mo_reply_code code = fetch(x, &part, job->workspace_memory + ends[e][0], "the workspace", &memory);
+        free(memory);
+        if (code != MO_REPLY_OK) return code;
+    }
+    return MO_REPLY_OK;
+}
+
+/* job, set -> contents of each output */
+mo_reply_code mo_exec_run(mo_executor *x, mo_message *in, mo_str *reply)
+{
+    uint32_t slot = mo_get_u32(in), set = mo_get_u32(in);
+    MO_CHECK(!in->bad && slot < MO_EXECUTOR_SLOTS && x->jobs[slot].used);
+    mo_exec_job *job = &x->jobs[slot];
+    const mo_exec_data *data = &x->data[job->data];
+    MO_CHECK(set < data->n_sets);
+    if (!mo_exec_buffers(x, job)) return MO_REPLY_NO_FIT;
+    if (!mo_gpu_fill(&x->gpu, job->output_memory, 0xff, job->outputs.total, &x->error) ||
+        !mo_gpu_fill(&x->gpu, job->workspace_memory, 0xff, job->workspace.total, &x->error) ||
+        !mo_exec_launch(x, job, data->sets[set], job->output_memory) ||
+        !mo_gpu_synchronize(&x->gpu, "running the kernels", &x->error)) {
+        return MO_REPLY_FAILED;
+    }
+    unsigned char *memory = NULL;
+    mo_reply_code code = fetch(x, &job->outputs, job->output_memory, "the outputs", &memory);
+    if (code == MO_REPLY_OK) code = check_workspace(x, job);
+    if (code == MO_REPLY_OK && set == MO_CHECKED_SET) code = check_inputs(x, data);
+    for (uint32_t i = 0; i < job->outputs.n && code == MO_REPLY_OK; i++) {
+        mo_put_bytes(reply, memory + job->outputs.offset[i], job->outputs.size[i]);
+    }
+    free(memory);
+    return code;
+}

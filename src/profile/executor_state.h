@@ -1,0 +1,66 @@
+/* What the parts of the executor share; see executor.h for the purpose. */
+#ifndef MO_PROFILE_EXECUTOR_STATE_H
+#define MO_PROFILE_EXECUTOR_STATE_H
+
+#include "codegen/emit.h"
+#include "profile/executor.h"
+
+/* Where buffers lie in one allocation, with guards before, between and behind them. */
+typedef struct {
+    uint32_t n;
+    size_t *size, *offset;
+    size_t total;
+} mo_layout;
+
+/* The set whose inputs are looked at after a run. What a kernel writes to does not hang on values, so one
+ * set is enough for this costly check. */
+enum { MO_CHECKED_SET = 0 };
+
+typedef struct {
+    bool used;
+    mo_layout layout;       /* of one set */
+    uint32_t n_sets;
+    mo_cu_pointer *sets;
+    uint64_t hash;          /* of the memory of MO_CHECKED_SET as uploaded, guards included */
+} mo_exec_data;
+
+typedef struct {
+    bool used;
+    uint32_t data;
+    mo_cu_module module;
+    uint32_t n_launches;
+    mo_gpu_kernel *kernels;
+    uint32_t *n_args;
+    mo_arg **args;
+    mo_layout outputs, workspace;
+    mo_cu_pointer output_memory, workspace_memory;
+} mo_exec_job;
+
+/* Copies of a set, each followed by room for the outputs. Kept for the next job of the same shape. */
+typedef struct {
+    mo_cu_pointer memory;
+    size_t stride, output_bytes;
+    uint32_t data, set;
+    int n_sets;
+} mo_exec_pool;
+
+struct mo_executor {
+    mo_gpu gpu;
+    mo_exec_data data[MO_EXECUTOR_SLOTS];
+    mo_exec_job jobs[MO_EXECUTOR_SLOTS];
+    mo_exec_pool pool;
+    mo_error error;         /* of the current request */
+};
+
+/* Launches the job's kernels in order; asynchronous. The bases are those of whole layouts. */
+bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, mo_cu_pointer inputs, mo_cu_pointer outputs);
+
+/* Allocates outputs and workspace of the job unless it has them. */
+bool mo_exec_buffers(mo_executor *x, mo_exec_job *job);
+void mo_exec_drop_pool(mo_executor *x);
+
+/* Bodies of requests: return the code, and append the reply's data on OK; x->error says why not. */
+mo_reply_code mo_exec_run(mo_executor *x, mo_message *in, mo_str *reply);
+mo_reply_code mo_exec_time(mo_executor *x, mo_message *in, mo_str *reply);
+
+#endif

@@ -1,0 +1,131 @@
+/* A block of 16 x 16 threads computes a tile of 64 x 64 elements, 4 x 4 in each thread, from slices of 16
+ * along k in shared memory. */
+#include "profile/oracle_kernels.h"
+
+#include <string.h>
+
+const char mo_oracle_matmul_source[] =
+    "__device__ double product(double s, double x, double y) { return fma(x, y, s); }\n"
+    "__device__ float product(float s, float x, float y) { return __fadd_rn(s, __fmul_rn(x, y)); }\n"
+    "\n"
+    "/* shape: batch, m, n, k; strides of a (batch, m, k) and of b (batch, k, n) */\n"
+    "template <class T> __device__ void matmul(const T *a, const T *b, const long long *shape, T *c)\n"
+    "{\n"
+    "    __shared__ T sa[16][64 + 1], sb[16][64 + 1];\n"
+    "    const long long batch = shape[0], m = shape[1], n = shape[2], k = shape[3];\n"
+    "    const int tx = threadIdx.x % 16, ty = threadIdx.x / 16;\n"
+    "    const long long i0 = blockIdx.y * 64ll, j0 = blockIdx.x * 64ll;\n"
+    "    for (long long p = blockIdx.z; p < batch; p += gridDim.z) {\n"
+    "        T sum[4][4] = {};\n"
+    "        for (long long l0 = 0; l0 < k; l0 += 16) {\n"
+    "            __syncthreads();\n"
+    "            for (int e = threadIdx.x; e < 1024; e += 256) {\n"
+    "                long long i = i0 + e / 16, la = l0 + e % 16, j = j0 + e % 64, lb = l0 + e / 64;\n"
+    "                sa[e % 16][e / 16] =\n"
+    "                    i < m && la < k ? a[p * shape[4] + i * shape[5] + la * shape[6]] : T(0);\n"
+    "                sb[e / 64][e % 64] =\n"
+    "                    j < n && lb < k ? b[p * shape[7] + lb * shape[8] + j * shape[9]] : T(0);\n"
+    "            }\n"
+    "            __syncthreads();\n"
+    "            int last = k - l0 < 16 ? int(k - l0) : 16;\n"
+    "            for (int l = 0; l < last; l++)\n"
+    "#pragma unroll\n"
+    "                for (int u = 0; u < 4; u++)\n"
+    "#pragma unroll\n"
+    "                    for (int v = 0; v < 4; v++)\n"
+    "                        sum[u][v] = product(sum[u][v], sa[l][ty + 16 * u], sb[l][tx + 16 * v]);\n"
+    "        }\n"
+    "        for (int u = 0; u < 4; u++)\n"
+    "            for (int v = 0; v < 4; v++) {\n"
+    "                long long i = i0 + ty + 16 * u, j = j0 + tx + 16 * v;\n"
+    "                if (i < m && j < n) c[(p * m + i) * n + j] = sum[u][v];\n"
+    "            }\n"
+    "    }\n"
+    "}\n"
+    "extern \"C\" __global__\n"
+    "void matmul_f64(const double *a, const double *b, const long long *s, double *c)\n"
+    "{\n"
+    "    matmul(a, b, s, c);\n"
+    "}\n"
+    "extern \"C\" __global__ void matmul_f32(const float *a, const float *b, const long long *s, float *c)\n"
+    "{\n"
+    "    matmul(a, b, s, c);\n"
+    "}\n";
+
+static const double run_seconds = 60;
+
+bool mo_matmul_open(mo_matmul_device *device, mo_bench *bench, const mo_compiler *compiler, const char *arch)
+{
+    mo_compile_request request = {.source = mo_oracle_matmul_source, .name = "reference.cu", .arch = arch};
+    device->bench = bench;
+    compiler->compile(compiler->context, &request, &device->compiled);
+    return device->compiled.ok;
+}
+
+void mo_matmul_free(mo_matmul_device *device)
+{
+    mo_compiled_free(&device->compiled);
+}
+
+/* Elements from the first to the last that the strides reach. */
+static int64_t reach(int64_t n0, int64_t s0, int64_t n1, int64_t s1, int64_t n2, int64_t s2)
+{
+    return 1 + (n0 - 1) * s0 + (n1 - 1) * s1 + (n2 - 1) * s2;
+}
+
+static unsigned tiles(int64_t extent, int64_t tile, int64_t most)
+{
+    int64_t count = (extent + tile - 1) / tile;
+    return (unsigned)(count < most ? count : most);
+}
+
+bool mo_matmul_run(mo_matmul_device *device, const mo_oracle_matmul *s, bool single, const void *a,
+                   const void *b, void *c)
+{
+    int64_t size = single ? 4 : 8;
+    if (s->m > 64 * 65535ll || s->batch < 1 || s->m < 1 || s->n < 1 || s->k < 1) return false;
+    const int64_t shape[10] = {s->batch, s->m,   s->n,       s->k,   s->a_batch,
+                               s->a_m,   s->a_k, s->b_batch, s->b_k, s->b_n};
+    int64_t inputs[3] = {size * reach(s->batch, s->a_batch, s->m, s->a_m, s->k, s->a_k),
+                         size * reach(s->batch, s->b_batch, s->k, s->b_k, s->n, s->b_n), sizeof shape};
+    int64_t output = size * s->batch * s->m * s->n;
+    const void *contents[3] = {a, b, shape};
+    mo_arg args[4] = {{.kind = MO_ARG_INPUT, .index = 0},
+                      {.kind = MO_ARG_INPUT, .index = 1},
+                      {.kind = MO_ARG_INPUT, .index = 2},
+                      {.kind = MO_ARG_OUTPUT}};
+    mo_launch launch = {.kernel = single ? "matmul_f32" : "matmul_f64",
+                        .grid = {tiles(s->n, 64, INT32_MAX), tiles(s->m, 64, 65535),
+                                 tiles(s->batch, 1, 65535)},
+                        .cluster = {1, 1, 1},
+                        .block = {256, 1, 1},
+                        .n_args = 4,
+                        .args = args};
+    mo_dataset data = {.n_inputs = 3, .n_sets = 1, .input_bytes = inputs, .contents = contents};
+    mo_job job = {.data = &data,
+                  .cubin = device->compiled.cubin,
+                  .cubin_bytes = device->compiled.cubin_bytes,
+                  .n_launches = 1,
+                  .launches = &launch,
+                  .n_outputs = 1,
+                  .output_bytes = &output};
+    mo_bench_add_data(device->bench, &data);
+    mo_bench_add_job(device->bench, &job);
+    mo_bench_limit(device->bench, run_seconds);
+    mo_call call = mo_bench_run(device->bench, &job, 0, &c, NULL);
+    mo_bench_drop_job(device->bench, &job);
+    mo_bench_drop_data(device->bench, &data);
+    return call == MO_CALL_OK;
+}
+
+static bool run_for_oracle(void *context, const mo_oracle_matmul *shape, bool single, const void *a,
+                           const void *b, void *c)
+{
+    return mo_matmul_run(context, shape, single, a, b, c);
+}
+
+/* Smaller products take less time here than their operands take to the GPU and back. */
+mo_matmul_hook mo_matmul_hook_of(mo_matmul_device *device)
+{
+    return (mo_matmul_hook){.run = run_for_oracle, .context = device, .least_products = 1 << 25};
+}

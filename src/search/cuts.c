@@ -1,0 +1,252 @@
+/* Depth-first over sets of cut values, smallest sets first in order of node numbers; a partial set is given
+ * up once its launches alone cost more than the worst partition kept. */
+#include "search/cuts.h"
+
+#include "base/hash.h"
+#include "base/status.h"
+
+#include <string.h>
+
+#define CACHE_SIZE 4096
+#define SMALL_INTERMEDIATE (1 << 20) /* elements up to which an intermediate is kept in f32 */
+
+typedef struct {
+    mo_hash128 key;
+    bool used;
+    int n_choices;
+    mo_scheduled *choices;
+} cache_entry;
+
+struct mo_cut_cache {
+    cache_entry entry[CACHE_SIZE];
+};
+
+/* One set being tried. */
+typedef struct {
+    mo_cutter *cutter;
+    const mo_prim *graph;
+    int n_cut;
+    int cut[MO_MAX_CUT];         /* nodes, ascending */
+} cut_set;
+
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels, int capacity)
+{
+    *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels, .capacity = capacity};
+    cutter->best = MO_NEW_ARRAY(arena, mo_partition, capacity + 1);
+    cutter->cache = MO_NEW(arena, mo_cut_cache);
+}
+
+static int cut_position(const cut_set *set, int node)
+{
+    for (int i = 0; i < set->n_cut; i++)
+        if (set->cut[i] == node) return i;
+    return -1;
+}
+
+/* An intermediate is laid out with its axes in their order, the last one contiguous. */
+static mo_access intermediate_access(const cut_set *set, int position, mo_shape *shape)
+{
+    const mo_prim *g = set->graph;
+    int8_t dim_axis[MO_MAX_RANK];
+    int64_t strides[MO_MAX_RANK];
+    *shape = (mo_shape){0};
+    MO_FOR_AXES(a, g->nodes[set->cut[position]].axes)
+    {
+        MO_CHECK(shape->rank < MO_MAX_RANK);
+        dim_axis[shape->rank] = (int8_t)a;
+        shape->dim[shape->rank++] = g->axes[a].extent;
+    }
+    mo_shape_row_major(*shape, strides);
+    return mo_access_make(g->program->n_tensors + position, *shape, strides, dim_axis);
+}
+
+static bool feeds_product(const mo_prim *g, int node)
+{
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == MO_OP_MATMUL && (g->nodes[i].in[0] == node || g->nodes[i].in[1] == node)) return true;
+    return false;
+}
+
+/* Small intermediates that no product reads directly stay in f32; others are rounded to the compute dtype. */
+static mo_dtype intermediate_dtype(const mo_prim *g, int node)
+{
+    bool small = mo_prim_extent(g, g->nodes[node].axes) <= SMALL_INTERMEDIATE;
+    return small && !feeds_product(g, node) ? MO_F32 : g->nodes[node].compute;
+}
+
+/* Copies what `node` needs into `body`; cut values and inputs become iterators. Returns its number there. */
+static int copy_cone(const cut_set *set, mo_prim *body, int *number, int node, bool root)
+{
+    const mo_prim *g = set->graph;
+    if (number[node] >= 0) return number[node];
+    int position = root ? -1 : cut_position(set, node);
+    if (position >= 0) {
+        mo_shape shape;
+        mo_access access = intermediate_access(set, position, &shape);
+        number[node] = mo_prim_iter(body, intermediate_dtype(g, node), g->nodes[node].compute, &access);
+        return number[node];
+    }
+    mo_prim_node copy = g->nodes[node];
+    for (int i = 0; i < copy.n_in; i++) copy.in[i] = copy_cone(set, body, number, copy.in[i], false);
+    number[node] = mo_prim_append(body, copy);
+    return number[node];
+}
+
+static mo_prim *new_body(const cut_set *set, int **number)
+{
+    mo_prim *body = mo_prim_new(set->cutter->arena, set->graph->program);
+    body->n_axes = set->graph->n_axes;
+    memcpy(body->axes, set->graph->axes, sizeof body->axes);
+    *number = MO_NEW_ARRAY(set->cutter->arena, int, set->graph->n_nodes);
+    for (int i = 0; i < set->graph->n_nodes; i++) (*number)[i] = -1;
+    return body;
+}
+
+static mo_prim *body_of_cut(const cut_set *set, int position)
+{
+    int *number;
+    mo_prim *body = new_body(set, &number);
+    mo_shape shape;
+    mo_access access = intermediate_access(set, position, &shape);
+    mo_prim_save(body, copy_cone(set, body, number, set->cut[position], true), &access);
+    return body;
+}
+
+/* Body of savers first .. last - 1 of the graph. */
+static mo_prim *body_of_savers(const cut_set *set, int first, int last)
+{
+    int *number;
+    mo_prim *body = new_body(set, &number);
+    for (int s = first; s < last; s++) {
+        const mo_saver *saver = &set->graph->savers[s];
+        mo_prim_save(body, copy_cone(set, body, number, saver->node, false), &saver->access);
+    }
+    return body;
+}
+
+static mo_hash128 body_key(const mo_prim *body, const mo_dtype *dtypes)
+{
+    mo_str text = {0};
+    mo_prim_print(&text, body);
+    for (int i = 0; i < body->n_nodes; i++)
+        if (body->nodes[i].op == MO_OP_ITER) mo_str_printf(&text, "%d ", dtypes[body->nodes[i].access.tensor]);
+    mo_hash128 key = mo_hash_128(mo_str_text(&text), text.length, 0);
+    mo_str_free(&text);
+    return key;
+}
+
+static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dtype *dtypes)
+{
+    mo_cut_kernel kernel = {.symbolic = body, .body = mo_prim_copy(cutter->arena, body)};
+    mo_prim_merge_axes(kernel.body);
+    mo_hash128 key = body_key(kernel.body, dtypes);
+    size_t at = key.lo % CACHE_SIZE;
+    for (int probe = 0; probe < CACHE_SIZE && cutter->cache->entry[at].used; probe++, at = (at + 1) % CACHE_SIZE)
+        if (mo_hash_equal(cutter->cache->entry[at].key, key)) break;
+    cache_entry *entry = &cutter->cache->entry[at];
+    if (!entry->used || !mo_hash_equal(entry->key, key)) {
+        mo_cost_context context = {cutter->device, dtypes};
+        *entry = (cache_entry){.key = key, .used = true};
+        entry->choices = MO_NEW_ARRAY(cutter->arena, mo_scheduled, MO_KERNEL_CHOICES);
+        entry->n_choices = mo_schedules(cutter->arena, &context, kernel.body, MO_KERNEL_CHOICES, entry->choices,
+                                        &cutter->counts.schedules, &cutter->counts.too_large);
+    }
+    kernel.n_choices = entry->n_choices;
+    kernel.choices = entry->choices;
+    return kernel;
+}
+
+/* Appends the kernels of the savers: all in one launch if that is cheaper than one for each. */
+static void add_saver_kernels(const cut_set *set, mo_partition *partition, const mo_dtype *dtypes)
+{
+    mo_cutter *cutter = set->cutter;
+    int n = set->graph->n_savers;
+    mo_cut_kernel together = schedule_body(cutter, body_of_savers(set, 0, n), dtypes);
+    int64_t apart_cost = 0;
+    mo_cut_kernel *apart = MO_NEW_ARRAY(cutter->arena, mo_cut_kernel, n);
+    for (int s = 0; n > 1 && s < n; s++) {
+        apart[s] = schedule_body(cutter, body_of_savers(set, s, s + 1), dtypes);
+        apart_cost += apart[s].choices[0].cost_ns;
+    }
+    if (n == 1 || together.choices[0].cost_ns <= apart_cost) {
+        partition->kernels[partition->n_kernels++] = together;
+        partition->cost_ns += together.choices[0].cost_ns;
+        return;
+    }
+    for (int s = 0; s < n; s++) partition->kernels[partition->n_kernels++] = apart[s];
+    partition->cost_ns += apart_cost;
+}
+
+static void keep(mo_cutter *cutter, const mo_partition *partition)
+{
+    int at = cutter->count;
+    if (at == cutter->capacity) {
+        if (partition->cost_ns >= cutter->best[at - 1].cost_ns) return;
+        at--;
+    } else {
+        cutter->count++;
+    }
+    while (at > 0 && cutter->best[at - 1].cost_ns > partition->cost_ns) {
+        cutter->best[at] = cutter->best[at - 1];
+        at--;
+    }
+    cutter->best[at] = *partition;
+}
+
+static void try_set(const cut_set *set)
+{
+    mo_cutter *cutter = set->cutter;
+    const mo_prim *g = set->graph;
+    mo_partition partition = {.n_intermediates = set->n_cut};
+    partition.kernels = MO_NEW_ARRAY(cutter->arena, mo_cut_kernel, set->n_cut + g->n_savers);
+    mo_dtype *dtypes = MO_NEW_ARRAY(cutter->arena, mo_dtype, g->program->n_tensors + MO_MAX_CUT);
+    for (int t = 0; t < g->program->n_tensors; t++) dtypes[t] = g->program->tensors[t].dtype;
+    for (int i = 0; i < set->n_cut; i++) {
+        dtypes[g->program->n_tensors + i] = partition.dtype[i] = intermediate_dtype(g, set->cut[i]);
+        partition.compute[i] = g->nodes[set->cut[i]].compute;
+    }
+    for (int i = 0; i < set->n_cut; i++) {
+        intermediate_access(set, i, &partition.shape[i]);
+        mo_cut_kernel kernel = schedule_body(cutter, body_of_cut(set, i), dtypes);
+        partition.kernels[partition.n_kernels++] = kernel;
+        partition.cost_ns += kernel.choices[0].cost_ns;
+    }
+    add_saver_kernels(set, &partition, dtypes);
+    cutter->counts.partitions++;
+    keep(cutter, &partition);
+}
+
+/* Only values that cost something to make again are worth a trip through memory. */
+static bool worth_cutting(const mo_prim *g, int node)
+{
+    if (g->nodes[node].op == MO_OP_ITER || g->nodes[node].op == MO_OP_CONST) return false;
+    if (mo_axes_count(g->nodes[node].axes) > MO_MAX_RANK) return false;
+    for (int s = 0; s < g->n_savers; s++)
+        if (g->savers[s].node == node) return false;
+    return true;
+}
+
+static void extend(cut_set *set, int from)
+{
+    mo_cutter *cutter = set->cutter;
+    if (cutter->stopped || (cutter->stop != NULL && cutter->stop(cutter->stop_context))) {
+        cutter->stopped = true;
+        return;
+    }
+    int64_t launches = (int64_t)(set->n_cut + 1) * cutter->device->launch_ns;
+    if (cutter->count == cutter->capacity && launches >= cutter->best[cutter->count - 1].cost_ns) return;
+    try_set(set);
+    if (set->n_cut + 1 >= cutter->max_kernels || set->n_cut == MO_MAX_CUT) return;
+    for (int node = from; node < set->graph->n_nodes; node++) {
+        if (!worth_cutting(set->graph, node)) continue;
+        set->cut[set->n_cut++] = node;
+        extend(set, node + 1);
+        set->n_cut--;
+    }
+}
+
+void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph)
+{
+    cut_set set = {.cutter = cutter, .graph = graph};
+    extend(&set, 0);
+}

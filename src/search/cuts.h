@@ -1,0 +1,55 @@
+/* Cutting a graph of primitives into kernels.
+ *
+ * A cut is a set of values that go through device memory. Each of them, and each group of saved values that
+ * can share a launch, is the root of one kernel, whose body is everything below it down to inputs and other
+ * cut values (what two kernels need is computed twice). */
+#ifndef MO_SEARCH_CUTS_H
+#define MO_SEARCH_CUTS_H
+
+#include "search/schedules.h"
+
+#define MO_MAX_CUT 7 /* values in device memory beside inputs and outputs */
+#define MO_KERNEL_CHOICES 24
+
+typedef struct {
+    mo_prim *body;            /* axes merged; intermediates are numbered from the program's tensors on */
+    mo_prim *symbolic;        /* the same with dimensions, for the equivalence test */
+    int n_choices;
+    mo_scheduled *choices;    /* cheapest first */
+} mo_cut_kernel;
+
+/* One way to run a graph: kernels in launch order. */
+typedef struct {
+    int n_kernels, n_intermediates;
+    mo_cut_kernel *kernels;   /* `n_kernels` */
+    mo_shape shape[MO_MAX_CUT];
+    mo_dtype dtype[MO_MAX_CUT], compute[MO_MAX_CUT];
+    int64_t cost_ns;          /* with the cheapest schedules */
+} mo_partition;
+
+typedef struct {
+    int64_t partitions, schedules, too_large;
+} mo_cut_counts;
+
+typedef struct mo_cut_cache mo_cut_cache; /* schedules of bodies seen before */
+
+typedef struct {
+    mo_arena *arena;
+    const mo_device *device;
+    int max_kernels;
+    int capacity;              /* partitions kept */
+    int count;
+    mo_partition *best;        /* cheapest first */
+    mo_cut_cache *cache;
+    mo_cut_counts counts;
+    bool (*stop)(void *context);
+    void *stop_context;
+    bool stopped;
+} mo_cutter;
+
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels, int capacity);
+
+/* Tries every cut of `graph` and keeps the cheapest partitions of all graphs given so far. */
+void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph);
+
+#endif

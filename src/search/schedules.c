@@ -1,0 +1,258 @@
+/* Enumeration of schedules. Tile sizes need not divide the extents: tails are guarded. */
+#include "search/schedules.h"
+
+#include "base/status.h"
+#include "ir/stream.h"
+
+#include <string.h>
+
+#define MAX_ROW_FLOATS 64     /* of a resident row in each thread, all iterators together */
+#define MAX_ACCUMULATORS 128  /* floats in each thread */
+
+typedef struct {
+    mo_arena *arena;
+    const mo_cost_context *context;
+    mo_prim *body;
+    mo_scheduled *best;
+    int count, capacity;
+    int64_t tried, too_large;
+} enumeration;
+
+static void offer(enumeration *e, const mo_schedule *schedule)
+{
+    e->tried++;
+    int64_t cost = mo_cost_kernel(e->context, e->body, schedule);
+    if (e->count == e->capacity && cost >= e->best[e->count - 1].cost_ns) return;
+    int at = e->count < e->capacity ? e->count++ : e->count - 1;
+    while (at > 0 && e->best[at - 1].cost_ns > cost) {
+        e->best[at] = e->best[at - 1];
+        at--;
+    }
+    e->best[at] = (mo_scheduled){.schedule = *schedule, .cost_ns = cost};
+}
+
+static bool fits(enumeration *e, const mo_schedule *schedule)
+{
+    mo_arena_mark mark = mo_arena_get_mark(e->arena);
+    mo_kernel kernel = {.name = "", .program_node = -1, .body = e->body, .schedule = *schedule};
+    bool valid = mo_kernel_check(e->arena, &kernel) == NULL;
+    mo_arena_reset(e->arena, mark);
+    return valid;
+}
+
+static mo_axes saved_axes(const mo_prim *g)
+{
+    mo_axes axes = 0;
+    for (int i = 0; i < g->n_savers; i++) axes |= g->nodes[g->savers[i].node].axes;
+    return axes;
+}
+
+/* ---- ROW ---- */
+
+static mo_schedule row_schedule(const mo_prim *g, int axis)
+{
+    mo_schedule s = {.kind = MO_SCHEDULE_ROW, .threads = 32, .lanes = 32, .row_axis = axis, .vector = 1,
+                     .loop_axis = -1, .p_axis = -1, .q_axis = -1};
+    for (int a = 0; a < g->n_axes; a++) {
+        s.place[a] = a == axis ? MO_PLACE_WHOLE : MO_PLACE_GRID;
+        s.tile[a] = a == axis ? g->axes[a].extent : 1;
+    }
+    return s;
+}
+
+static const mo_access *access_at(const mo_prim *g, int i, mo_axes *axes)
+{
+    if (i < g->n_nodes) {
+        *axes = g->nodes[i].axes;
+        return g->nodes[i].op == MO_OP_ITER ? &g->nodes[i].access : NULL;
+    }
+    *axes = g->nodes[g->savers[i - g->n_nodes].node].axes;
+    return &g->savers[i - g->n_nodes].access;
+}
+
+/* Largest vector for the row: it divides the row, and 16 bytes hold it. */
+static int row_vector(const mo_cost_context *c, const mo_prim *g, int axis)
+{
+    int vector = 8;
+    while (vector > 1 && g->axes[axis].extent % vector != 0) vector /= 2;
+    for (int i = 0; i < g->n_nodes + g->n_savers; i++) {
+        mo_axes axes;
+        const mo_access *access = access_at(g, i, &axes);
+        if (access == NULL || !(axes >> axis & 1u)) continue;
+        if (mo_dtype_size(c->tensor_dtype[access->tensor]) == 4 && vector > 4 && access->stride[axis] == 1) vector = 4;
+    }
+    return vector;
+}
+
+/* Bytes that are read or written along the axis with stride 1. */
+static int64_t contiguous_elements(const mo_prim *g, int axis)
+{
+    int64_t total = 0;
+    for (int i = 0; i < g->n_nodes + g->n_savers; i++) {
+        mo_axes axes;
+        const mo_access *access = access_at(g, i, &axes);
+        if (access != NULL && axes >> axis & 1u && access->stride[axis] == 1) total += mo_prim_extent(g, axes);
+    }
+    return total;
+}
+
+static int row_iterators(const mo_prim *g, int axis)
+{
+    int count = 0;
+    for (int i = 0; i < g->n_nodes; i++) count += g->nodes[i].op == MO_OP_ITER && g->nodes[i].axes >> axis & 1u;
+    return count;
+}
+
+static void offer_row(enumeration *e, mo_schedule s, int lanes, int rows)
+{
+    int64_t extent = e->body->axes[s.row_axis].extent;
+    s.lanes = lanes;
+    s.threads = lanes * rows;
+    if (s.threads > 1024 || s.threads < 32) return;
+    int64_t per_thread = (extent + (int64_t)lanes * s.vector - 1) / ((int64_t)lanes * s.vector) * s.vector;
+    s.resident = per_thread * row_iterators(e->body, s.row_axis) <= MAX_ROW_FLOATS;
+    offer(e, &s);
+}
+
+static void enumerate_rows_along(enumeration *e, int axis)
+{
+    const mo_prim *g = e->body;
+    mo_schedule s = row_schedule(g, axis);
+    if (!fits(e, &s)) return;
+    int64_t along = contiguous_elements(g, axis), beside = 0;
+    MO_FOR_AXES(a, saved_axes(g) & ~(1u << axis))
+    if (contiguous_elements(g, a) > beside) beside = contiguous_elements(g, a);
+    s.rows_fast = beside > along;
+    s.vector = s.rows_fast ? 1 : row_vector(e->context, g, axis);
+    for (int lanes = 1; lanes <= 1024; lanes *= 2) {
+        if (lanes > 1 && (int64_t)lanes / 2 * s.vector >= g->axes[axis].extent) break;
+        for (int rows = 1; rows <= 256; rows *= 2)
+            if (!s.rows_fast || rows >= 16) offer_row(e, s, lanes, rows);
+    }
+}
+
+/* ---- STREAM ---- */
+
+static void enumerate_tiles(enumeration *e, mo_schedule s);
+
+static mo_schedule stream_schedule(const mo_prim *g, int loop, int p, int q)
+{
+    mo_schedule s = {.kind = MO_SCHEDULE_STREAM, .threads = 32, .row_axis = -1, .loop_axis = loop, .groups = 1,
+                     .warps_p = 1, .warps_q = 1, .stages = 2, .p_axis = p, .q_axis = q};
+    mo_axes saved = saved_axes(g);
+    for (int a = 0; a < g->n_axes; a++) {
+        bool grid = saved >> a & 1u;
+        s.place[a] = a == loop ? MO_PLACE_LOOP : grid ? MO_PLACE_GRID : MO_PLACE_WHOLE;
+        s.tile[a] = a == loop || !grid ? g->axes[a].extent : 1;
+        if (a == p || a == q) s.tile[a] = g->axes[a].extent;
+    }
+    return s;
+}
+
+/* The axis along which the first output lies contiguous, or -1. */
+static int contiguous_axis(const mo_prim *g)
+{
+    MO_FOR_AXES(a, g->nodes[g->savers[0].node].axes)
+    if (g->savers[0].access.stride[a] == 1) return a;
+    return -1;
+}
+
+/* The 16-side takes the output's contiguous axis, so that stores are wide; other choices only where the
+ * graph does not allow that. */
+static void enumerate_streams(enumeration *e)
+{
+    const mo_prim *g = e->body;
+    mo_axes saved = saved_axes(g), loops = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == MO_OP_MATMUL) loops |= g->nodes[i].reduced;
+    int preferred = contiguous_axis(g);
+    for (int round = 0; round < 2; round++) {
+        int64_t tried = e->tried;
+        MO_FOR_AXES(loop, loops & ~saved)
+        for (int p = -1; p < g->n_axes; p++)
+            for (int q = -1; q < g->n_axes; q++) {
+                if ((p == preferred) != (round == 0) || (p == q && p >= 0)) continue;
+                if ((p >= 0 && !(saved >> p & 1u)) || (q >= 0 && !(saved >> q & 1u))) continue;
+                mo_schedule s = stream_schedule(g, loop, p, q);
+                if (fits(e, &s)) enumerate_tiles(e, s);
+            }
+        if (e->tried > tried) return;
+    }
+}
+
+/* Sizes worth trying for a tile on one side: multiples of the fragment up to the padded extent. */
+static int tile_sizes(const mo_prim *g, int axis, mo_side side, int64_t sizes[8])
+{
+    static const int64_t p_sizes[] = {16, 32, 48, 64, 96, 128}, q_sizes[] = {8, 16, 32, 64, 128};
+    const int64_t *from = side == MO_SIDE_P ? p_sizes : q_sizes;
+    int n = side == MO_SIDE_P ? 6 : 5, count = 0;
+    if (axis < 0) {
+        sizes[0] = 1;
+        return 1;
+    }
+    int64_t extent = g->axes[axis].extent;
+    for (int i = 0; i < n && from[i] < extent; i++) sizes[count++] = from[i];
+    if (extent <= from[n - 1]) sizes[count++] = extent;
+    return count;
+}
+
+static void offer_stream(enumeration *e, const mo_schedule *s)
+{
+    mo_kernel_facts facts = mo_cost_facts(e->context, e->body, s);
+    if (facts.accumulators > MAX_ACCUMULATORS) return;
+    if (facts.shared_bytes > e->context->device->shared_per_block) {
+        e->too_large++;
+        return;
+    }
+    offer(e, s);
+}
+
+static void enumerate_warps(enumeration *e, mo_schedule s)
+{
+    static const int groups[] = {1, 2, 4, 8}, warps[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}, {2, 4}};
+    int64_t extent = e->body->axes[s.loop_axis].extent;
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+        for (size_t w = 0; w < sizeof warps / sizeof *warps; w++) {
+            s.groups = groups[g];
+            s.warps_p = warps[w][0];
+            s.warps_q = warps[w][1];
+            s.threads = s.groups * s.warps_p * s.warps_q * 32;
+            if (s.threads > 512 || s.threads < 64) continue;
+            if (s.p_axis >= 0 && s.warps_p * 16 > s.tile[s.p_axis] && s.warps_p > 1) continue;
+            if (s.q_axis >= 0 ? s.warps_q * 8 > s.tile[s.q_axis] && s.warps_q > 1 : s.warps_q > 1) continue;
+            if (s.groups > 1 && (s.groups - 1) * s.tile[s.loop_axis] >= extent) continue;
+            for (s.stages = 2; s.stages <= 4; s.stages++) offer_stream(e, &s);
+        }
+}
+
+static void enumerate_tiles(enumeration *e, mo_schedule s)
+{
+    static const int64_t slabs[] = {16, 32, 64, 128};
+    int64_t p_sizes[8], q_sizes[8];
+    int n_p = tile_sizes(e->body, s.p_axis, MO_SIDE_P, p_sizes), n_q = tile_sizes(e->body, s.q_axis, MO_SIDE_Q, q_sizes);
+    int64_t extent = e->body->axes[s.loop_axis].extent;
+    for (int p = 0; p < n_p; p++)
+        for (int q = 0; q < n_q; q++)
+            for (size_t k = 0; k < sizeof slabs / sizeof *slabs; k++) {
+                if (s.p_axis >= 0) s.tile[s.p_axis] = p_sizes[p];
+                if (s.q_axis >= 0) s.tile[s.q_axis] = q_sizes[q];
+                if (k > 0 && slabs[k - 1] >= extent) break;
+                s.tile[s.loop_axis] = slabs[k] < extent ? slabs[k] : extent;
+                enumerate_warps(e, s);
+            }
+}
+
+int mo_schedules(mo_arena *arena, const mo_cost_context *context, mo_prim *body, int capacity, mo_scheduled *best,
+                 int64_t *tried, int64_t *too_large)
+{
+    enumeration e = {.arena = arena, .context = context, .body = body, .best = best, .capacity = capacity};
+    mo_schedule plain = mo_schedule_plain(body);
+    offer(&e, &plain);
+    mo_axes used = 0;
+    for (int i = 0; i < body->n_nodes; i++) used |= body->nodes[i].axes;
+    MO_FOR_AXES(a, used) enumerate_rows_along(&e, a);
+    enumerate_streams(&e);
+    *tried += e.tried;
+    *too_large += e.too_large;
+    return e.count;
+}

@@ -1,0 +1,208 @@
+/* Algebra, cuts, placement, ranking; then the equivalence test of what is handed on. */
+#include "search/search.h"
+
+#include "base/clock.h"
+#include "search/algebra.h"
+#include "search/assemble.h"
+#include "search/unfused.h"
+#include "verify/equiv.h"
+
+#include <string.h>
+
+#define MAX_GRAPHS 24      /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_PARTITIONS 12  /* kept for each subprogram */
+#define UNFUSED_VARIANTS 3 /* unfused candidates with the cheapest and the next schedules */
+
+/* A structure (partitions of all subprograms) whose equivalence is decided once for all its schedules. */
+typedef struct {
+    const mo_partition **partitions;
+    int n_kernels;
+    int64_t cost_ns;
+} structure;
+
+typedef struct {
+    mo_arena *arena;
+    const mo_program *program;
+    const mo_lowered *lowered;
+    const mo_search_options *options;
+    mo_search_result *result;
+    mo_cutter *cutters;        /* one for each subprogram */
+    structure *structures;
+    int n_structures;
+} search;
+
+static void search_algebra(search *s, int index)
+{
+    const mo_search_options *o = s->options;
+    mo_search_counts *counts = &s->result->counts;
+    const mo_prim *graph = s->lowered->subprograms[index].graph;
+    mo_algebra_options options = {.max_states = o->max_states, .max_block_ops = o->max_block_ops,
+                                  .max_graphs = MAX_GRAPHS, .no_prune = !o->prune, .seed = o->seed,
+                                  .stop = o->stop, .stop_context = o->stop_context};
+    mo_algebra_result found = mo_algebra_search(s->arena, graph, &options);
+    counts->states += found.stats.states;
+    counts->pruned_expression += found.stats.pruned_expression;
+    counts->pruned_shape += found.stats.pruned_shape;
+    counts->pruned_duplicate += found.stats.pruned_duplicate;
+    counts->rejected += found.stats.rejected;
+    counts->complete &= found.stats.complete;
+    mo_cutter *cutter = &s->cutters[index];
+    mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS);
+    cutter->stop = o->stop;
+    cutter->stop_context = o->stop_context;
+    for (int g = 0; g < found.n_graphs; g++) mo_cutter_add(cutter, found.graphs[g]);
+    counts->mugraphs += cutter->counts.schedules;
+    counts->pruned_memory += cutter->counts.too_large;
+    counts->complete &= !cutter->stopped;
+}
+
+static void add_structure(search *s, const int *pick)
+{
+    int n = s->lowered->n_subprograms;
+    structure *to = &s->structures[s->n_structures++];
+    *to = (structure){.partitions = MO_NEW_ARRAY(s->arena, const mo_partition *, n)};
+    for (int i = 0; i < n; i++) {
+        to->partitions[i] = &s->cutters[i].best[pick[i]];
+        to->n_kernels += to->partitions[i]->n_kernels;
+        to->cost_ns += to->partitions[i]->cost_ns;
+    }
+}
+
+/* The best partition of every subprogram, and those that differ from it in one subprogram; cheapest first. */
+static void make_structures(search *s)
+{
+    int n = s->lowered->n_subprograms;
+    int *pick = MO_NEW_ARRAY(s->arena, int, n + 1);
+    s->structures = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MAX_PARTITIONS + 1);
+    for (int i = 0; i < n; i++)
+        if (s->cutters[i].count == 0) return;
+    add_structure(s, pick);
+    for (int i = 0; i < n; i++)
+        for (int p = 1; p < s->cutters[i].count; p++) {
+            pick[i] = p;
+            add_structure(s, pick);
+            pick[i] = 0;
+        }
+    for (int i = 1; i < s->n_structures; i++) {
+        structure moving = s->structures[i];
+        int at = i;
+        for (; at > 0 && s->structures[at - 1].cost_ns > moving.cost_ns; at--) s->structures[at] = s->structures[at - 1];
+        s->structures[at] = moving;
+    }
+}
+
+static mo_equivalence equivalence_of(const mo_verify_report *report)
+{
+    mo_equivalence e = {.delta = report->delta, .rounds = report->rounds, .full_checked = report->full_checked,
+                        .full_elements = report->full_elements};
+    memcpy(e.primes, report->primes, sizeof e.primes);
+    return e;
+}
+
+static bool verified(search *s, const mo_mugraph *graph, mo_equivalence *equivalence)
+{
+    mo_verify_options options = {.delta = s->options->verify_delta, .seed = s->options->seed,
+                                 .threads = s->options->threads};
+    mo_verify_report report;
+    mo_equiv verdict = mo_verify_mugraph(s->program, graph, &options, &report);
+    *equivalence = equivalence_of(&report);
+    return verdict == MO_EQUAL_TESTED;
+}
+
+static void insert_candidate(search *s, mo_mugraph *graph, const mo_equivalence *equivalence)
+{
+    mo_search_result *r = s->result;
+    mo_hash128 hash = mo_mugraph_hash(graph);
+    for (int i = 0; i < r->n_candidates; i++)
+        if (mo_hash_equal(mo_mugraph_hash(r->candidates[i]), hash)) return;
+    int at = r->n_candidates;
+    if (at == s->options->top_k) {
+        if (at == 0 || graph->cost_ns >= r->candidates[at - 1]->cost_ns) return;
+        at--;
+    } else {
+        r->n_candidates++;
+    }
+    while (at > 0 && r->candidates[at - 1]->cost_ns > graph->cost_ns) {
+        r->candidates[at] = r->candidates[at - 1];
+        r->equivalence[at] = r->equivalence[at - 1];
+        at--;
+    }
+    r->candidates[at] = graph;
+    r->equivalence[at] = *equivalence;
+}
+
+/* Every schedule of one kernel beside the cheapest of the others. */
+static void add_schedules(search *s, const structure *from, const mo_equivalence *equivalence)
+{
+    int n = s->lowered->n_subprograms, at = 0;
+    int *choice = MO_NEW_ARRAY(s->arena, int, from->n_kernels + 1);
+    insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false), equivalence);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < from->partitions[i]->n_kernels; k++, at++)
+            for (int c = 1; c < from->partitions[i]->kernels[k].n_choices; c++) {
+                choice[at] = c;
+                insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false), equivalence);
+                choice[at] = 0;
+            }
+}
+
+static bool stopped(const search *s)
+{
+    return s->options->stop != NULL && s->options->stop(s->options->stop_context);
+}
+
+static void verify_and_rank(search *s)
+{
+    mo_search_counts *counts = &s->result->counts;
+    for (int i = 0; i < s->n_structures; i++) {
+        if (stopped(s)) {
+            counts->complete = false;
+            return;
+        }
+        const mo_search_result *r = s->result;
+        bool full = r->n_candidates == s->options->top_k;
+        if (full && s->structures[i].cost_ns >= r->candidates[r->n_candidates - 1]->cost_ns) return;
+        mo_mugraph *symbolic = mo_assemble(s->arena, s->program, s->structures[i].partitions,
+                                           s->lowered->n_subprograms, NULL, true);
+        mo_equivalence equivalence;
+        if (!verified(s, symbolic, &equivalence)) {
+            counts->rejected++;
+            continue;
+        }
+        counts->verified++;
+        add_schedules(s, &s->structures[i], &equivalence);
+    }
+}
+
+static void add_unfused(search *s)
+{
+    mo_search_result *r = s->result;
+    r->baseline = r->n_candidates;
+    for (int rank = 0; rank < UNFUSED_VARIANTS; rank++) {
+        mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device, rank);
+        if (rank > 0 && mo_hash_equal(mo_mugraph_hash(graph), mo_mugraph_hash(r->candidates[r->n_candidates - 1])))
+            continue;
+        r->equivalence[r->n_candidates] = (mo_equivalence){.delta = -1};
+        r->candidates[r->n_candidates++] = graph;
+    }
+}
+
+mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
+                        const mo_search_options *options, mo_search_result *result, mo_error *error)
+{
+    (void)error;
+    *result = (mo_search_result){.arena = arena, .n_subprograms = lowered->n_subprograms};
+    double start = mo_clock_seconds();
+    int room = options->top_k + UNFUSED_VARIANTS;
+    result->candidates = MO_NEW_ARRAY(arena, mo_mugraph *, room);
+    result->equivalence = MO_NEW_ARRAY(arena, mo_equivalence, room);
+    result->counts.complete = true;
+    search s = {.arena = arena, .program = program, .lowered = lowered, .options = options, .result = result};
+    s.cutters = MO_NEW_ARRAY(arena, mo_cutter, lowered->n_subprograms + 1);
+    for (int i = 0; i < lowered->n_subprograms; i++) search_algebra(&s, i);
+    make_structures(&s);
+    verify_and_rank(&s);
+    add_unfused(&s);
+    result->counts.seconds = mo_clock_seconds() - start;
+    return MO_OK;
+}

@@ -1,0 +1,45 @@
+#include "search/unfused.h"
+
+#include "search/schedules.h"
+
+#define RANKS 8
+
+mo_dtype *mo_tensor_dtypes(mo_arena *arena, const mo_program *program, int more)
+{
+    mo_dtype *dtypes = MO_NEW_ARRAY(arena, mo_dtype, program->n_tensors + more);
+    for (int t = 0; t < program->n_tensors; t++) dtypes[t] = program->tensors[t].dtype;
+    return dtypes;
+}
+
+mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
+                       const mo_device *device, int rank)
+{
+    mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
+    mo_cost_context context = {device, mo_tensor_dtypes(arena, program, 0)};
+    int64_t tried = 0, too_large = 0;
+    for (int n = 0; n < program->n_nodes; n++) {
+        mo_prim *body = mo_prim_copy(arena, lowered->nodes[n]);
+        mo_prim_merge_axes(body);
+        mo_scheduled best[RANKS];
+        int count = mo_schedules(arena, &context, body, RANKS, best, &tried, &too_large);
+        const mo_scheduled *chosen = &best[rank < count ? rank : count - 1];
+        mo_mugraph_add_kernel(graph, mo_op_name(program->nodes[n].op), n, body, &chosen->schedule);
+        graph->cost_ns += chosen->cost_ns;
+    }
+    mo_mugraph_add_copies(graph);
+    return graph;
+}
+
+mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered)
+{
+    mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
+    graph->prefix = mo_arena_printf(arena, "%s_reference", program->symbol);
+    for (int n = 0; n < program->n_nodes; n++) {
+        mo_prim *body = mo_prim_copy(arena, lowered->nodes[n]);
+        mo_prim_merge_axes(body);
+        mo_schedule schedule = mo_schedule_plain(body);
+        mo_mugraph_add_kernel(graph, mo_op_name(program->nodes[n].op), n, body, &schedule);
+    }
+    mo_mugraph_add_copies(graph);
+    return graph;
+}

@@ -1,0 +1,17 @@
+/* The unfused program as a muGraph: one predefined kernel for each written node. */
+#ifndef MO_SEARCH_UNFUSED_H
+#define MO_SEARCH_UNFUSED_H
+
+#include "cost/model.h"
+#include "ir/lowered.h"
+
+/* Each node with its cheapest schedule (what every speedup is measured against), or with PLAIN schedules
+ * (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest where there is one. */
+mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
+                       const mo_device *device, int rank);
+mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered);
+
+/* Stored type of each of the program's tensors, with room for `more` intermediates. */
+mo_dtype *mo_tensor_dtypes(mo_arena *arena, const mo_program *program, int more);
+
+#endif

@@ -1,0 +1,6 @@
+for option in --arch --seed --report -o; do
+    mirage-opt $option "" examples/lora.json
+    echo "$option: $?"
+done
+mirage-opt ""
+echo "program: $?"

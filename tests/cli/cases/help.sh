@@ -1,0 +1,1 @@
+mirage-opt --help

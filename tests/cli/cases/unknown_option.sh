@@ -1,0 +1,1 @@
+mirage-opt --bugdet 3 examples/lora.json

@@ -1,0 +1,1 @@
+mirage-opt examples/lora.json --budget

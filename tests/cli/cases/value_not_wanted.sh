@@ -1,0 +1,1 @@
+mirage-opt --no-gpu=yes examples/lora.json

@@ -1,0 +1,56 @@
+# All tests. Labels: unit (Criterion, one program for each folder of tests/unit), threads, cli, docs, layers
+# (scripts), emu, nvrtc, gpu, fuzz (folders with a CMakeLists.txt of their own).
+# A test that cannot run here exits with 77 and says why.
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/tests")
+include_directories("${CMAKE_SOURCE_DIR}/tests")
+
+# mo_test(NAME LABEL COMMAND...). The commands of label gpu are also listed in tests/gpu.list of the build
+# folder, for tools/gpu-check.sh, which runs where there is no CMake.
+function(mo_test name label)
+    if(label STREQUAL "gpu")
+        string(REPLACE ";" " " line "${ARGN}")
+        set_property(GLOBAL APPEND PROPERTY MO_GPU_TESTS "${line}")
+    endif()
+    add_test(NAME ${name} COMMAND ${ARGN} WORKING_DIRECTORY "${CMAKE_SOURCE_DIR}")
+    set_tests_properties(${name} PROPERTIES LABELS ${label} SKIP_RETURN_CODE 77 TIMEOUT 600)
+endfunction()
+
+pkg_check_modules(CRITERION IMPORTED_TARGET criterion)
+if(CRITERION_FOUND)
+    file(GLOB folders CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/unit/*")
+    foreach(folder IN LISTS folders)
+        get_filename_component(module "${folder}" NAME)
+        file(GLOB sources CONFIGURE_DEPENDS "${folder}/*.c")
+        if(sources)
+            add_executable(test_${module} ${sources})
+            target_link_libraries(test_${module} PRIVATE mo_linked PkgConfig::CRITERION)
+            mo_test(unit_${module} unit test_${module})
+        endif()
+    endforeach()
+else()
+    message(STATUS "Criterion was not found (libcriterion-dev): the unit tests are left out")
+endif()
+
+foreach(folder IN ITEMS threads emu nvrtc gpu fuzz property)
+    if(EXISTS "${CMAKE_SOURCE_DIR}/tests/${folder}/CMakeLists.txt")
+        add_subdirectory("${CMAKE_SOURCE_DIR}/tests/${folder}" "${CMAKE_BINARY_DIR}/tests/${folder}")
+    endif()
+endforeach()
+
+mo_test(layers layers "${CMAKE_SOURCE_DIR}/tests/layers/run.sh")
+mo_test(layers_self layers "${CMAKE_SOURCE_DIR}/tests/layers/self.sh")
+file(GLOB scripts CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/cli/run.sh" "${CMAKE_SOURCE_DIR}/tests/cli/*/run.sh")
+foreach(script IN LISTS scripts)
+    get_filename_component(folder "${script}" DIRECTORY)
+    get_filename_component(name "${folder}" NAME)
+    if(name STREQUAL "cli")
+        mo_test(cli cli "${script}" "$<TARGET_FILE:mirage-opt>")
+    else()
+        mo_test(cli_${name} cli "${script}" "$<TARGET_FILE:mirage-opt>")
+    endif()
+endforeach()
+mo_test(docs docs "${CMAKE_SOURCE_DIR}/tests/docs/run.sh" "$<TARGET_FILE:mirage-opt>")
+
+get_property(lines GLOBAL PROPERTY MO_GPU_TESTS)
+list(JOIN lines "\n" lines)
+file(WRITE "${CMAKE_BINARY_DIR}/tests/gpu.list" "${lines}\n")

@@ -5,7 +5,7 @@
  *
  * Items are separated by blank lines and hold none, and the comment above a function belongs to it: a
  * generator may copy only the items that a kernel uses. Pointers named `smem` are generic pointers into
- * shared memory, those named `gmem` into global memory. Warp-wide functions must be called by all 32 lanes. */
+ * shared memory, those named `gmem` into global memory. Warp-wide functions are called by all 32 lanes. */
 
 #define MO_DEV [[maybe_unused]] static __device__ __forceinline__
 
@@ -676,7 +676,8 @@ MO_DEV void mo_mbar_init(unsigned long long *smem, unsigned arrivals)
 #ifdef MO_EMU
     mo_emu_mbar_init(smem, arrivals);
 #else
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(mo_smem_addr(smem)), "r"(arrivals) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                 ::"r"(mo_smem_addr(smem)), "r"(arrivals) : "memory");
 #endif
 }
 
@@ -769,7 +770,8 @@ MO_DEV void mo_tma_load_3d(void *smem, const mo_tensor_map *map, int x, int y, i
 #else
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%2, %3, %4}], [%5], %6;"
-                 ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mo_smem_addr(bar)), "l"(policy)
+                 ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mo_smem_addr(bar)),
+                   "l"(policy)
                  : "memory");
 #endif
 }

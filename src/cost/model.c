@@ -1,12 +1,26 @@
-/* The model: a kernel takes its launch, then the longest of what memory, L2, the arithmetic units and its own
- * chain of iterations need, then what its tail needs. The constants are measurements of simple kernels on the
- * H200 (docs/performance.md); the others scale by the device table. */
+/* STREAM: launch, then for each wave of blocks a fixed cost, then the cubic mean-like sum of five times that
+ * overlap imperfectly: device memory, L2, the chain of iterations of one group, the issue slots of one SM, and
+ * the waits for slabs. The constants were fitted to 376 schedules of seven programs measured on an H200
+ * (docs/performance.md); bandwidths and rates scale by the device table. */
 #include "cost/model.h"
 
-#define LATENCY_NS 900          /* first bytes of a cold read */
-#define ITERATION_NS 220        /* wait, ldmatrix, mma and barrier of one slab, when nothing else binds */
-#define TAIL_NS 500             /* exchange between groups and the store */
+#define LATENCY_NS 900     /* first bytes of a cold read (ROW, PLAIN) */
+#define START_NS 1100      /* STREAM: beside the launch */
+#define WAVE_NS 1800       /* first slab, exchange between groups, store */
+#define FLIGHT_NS 656      /* of a cold slab, for Little's law */
+#define SLAB_WAIT_NS 585   /* for each iteration, shared by the slabs in flight */
+#define STEP_NS 33         /* one k16 step of a warp: ldmatrix to mma */
+#define STEP_PS_PER_ACC 1652
+#define COPY_PS 4753       /* for each 16-byte copy of a thread */
+#define ISSUE_PS 6888      /* issue slots of a k16 step */
+#define ISSUE_PS_PER_ACC 1508
+#define ISSUE_PS_PER_COPY 10380
 #define REGISTERS_PER_THREAD 60 /* beside the accumulators */
+
+static int64_t max64(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
 
 static int64_t divide_up(int64_t a, int64_t b)
 {
@@ -107,35 +121,55 @@ static bool uses_f32_products(const mo_prim *g)
     return false;
 }
 
-static int64_t max64(int64_t a, int64_t b)
+static int64_t min64(int64_t a, int64_t b)
 {
-    return a > b ? a : b;
+    return a < b ? a : b;
 }
 
-static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, mo_kernel_facts *f)
+/* Integer cube root of the sum of cubes of `count` times in ns. */
+static int64_t overlap(const int64_t *times, int count)
+{
+    int64_t largest = 1, scale = 1, sum = 0;
+    for (int i = 0; i < count; i++) largest = max64(largest, times[i]);
+    while (largest / scale > 1000000) scale *= 8;
+    for (int i = 0; i < count; i++) sum += times[i] / scale * (times[i] / scale) * (times[i] / scale);
+    int64_t root = largest / scale;
+    for (int i = 0; i < 60; i++) root = (2 * root + sum / (root * root)) / 3;
+    return root * scale;
+}
+
+/* k16 steps of one group in one block: over the loop axis, and over axes that a block holds whole. */
+static int64_t steps_of_group(const mo_prim *g, const mo_schedule *s, int64_t iterations)
+{
+    int64_t steps = iterations * divide_up(s->tile[s->loop_axis], 16);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == MO_OP_MATMUL && !(g->nodes[i].reduced >> s->loop_axis & 1u))
+            steps += divide_up(mo_prim_extent(g, g->nodes[i].reduced), 16 * (int64_t)s->groups);
+    return steps;
+}
+
+static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, const mo_kernel_facts *f)
 {
     const mo_device *d = c->device;
-    int64_t resident = d->shared_per_sm / max64(f->shared_bytes + 1024, 1);
-    int64_t by_registers = 65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD));
-    if (by_registers < resident) resident = by_registers;
-    if (2048 / s->threads < resident) resident = 2048 / s->threads;
-    if (resident < 1) resident = 1;
-    int64_t at_once = resident * d->sms, waves = divide_up(f->blocks, at_once);
-    int64_t active = f->blocks < at_once ? f->blocks : at_once;
-    int64_t busy = f->blocks < d->sms ? f->blocks : d->sms;
-    int64_t in_flight = active * f->stage_bytes * (s->stages - 1) * s->groups;
-    int64_t reach = in_flight * 1000 / LATENCY_NS;                      /* bytes per us by Little's law */
-    int64_t dram = f->dram_bytes * 1000 / (reach < d->dram_bytes_per_us ? max64(reach, 1) : d->dram_bytes_per_us);
-    int64_t l2 = 1200 + f->block_bytes * f->blocks * 1000 / d->l2_bytes_per_us;
-    int64_t rate = uses_f32_products(g) ? d->f32_flops_per_us / 2 : d->mma_flops_per_us;
-    if (s->threads * resident < 256) rate = rate * s->threads * resident / 256;
-    int64_t per_wave = f->flops / f->blocks * active / busy;            /* on the busiest SM */
-    int64_t compute = waves * per_wave * 1000 / (rate / d->sms);
+    int64_t resident = d->shared_per_sm / (f->shared_bytes + 1024);
+    resident = min64(resident, 65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD)));
+    resident = max64(min64(resident, 2048 / s->threads), 1);
+    int64_t waves = divide_up(f->blocks, resident * d->sms), active = min64(f->blocks, resident * d->sms);
     int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]), s->groups);
-    int64_t chain = waves * (LATENCY_NS + iterations * ITERATION_NS * (s->tile[s->loop_axis] + 32) / 96);
-    int64_t body = max64(max64(dram + LATENCY_NS, l2), max64(compute + LATENCY_NS, chain));
-    int64_t tail = TAIL_NS + f->accumulators * s->groups * 3;
-    return d->launch_ns + body + tail;
+    int64_t steps = steps_of_group(g, s, iterations);
+    int64_t copies = iterations * f->stage_bytes / 16 / (s->threads / s->groups);
+    int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
+    int64_t factor = uses_f32_products(g) ? 8 : 1;
+    int64_t chain = steps * (STEP_NS * 1000 + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS;
+    int64_t issue = steps * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor + copies * ISSUE_PS_PER_COPY;
+    const int64_t times[] = {
+        f->dram_bytes * 1000 / min64(reach, d->dram_bytes_per_us),
+        f->block_bytes * f->blocks * 900 / d->l2_bytes_per_us,
+        chain * waves / 1000,
+        issue * (s->threads / 32) * divide_up(f->blocks, d->sms) / 4000,
+        iterations * waves * SLAB_WAIT_NS / (s->stages - 1),
+    };
+    return d->launch_ns + START_NS + waves * WAVE_NS + overlap(times, 5);
 }
 
 static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, const mo_kernel_facts *f)

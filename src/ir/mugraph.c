@@ -136,11 +136,33 @@ void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
     }
 }
 
+static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
+{
+    const mo_schedule *s = &kernel->schedule;
+    const int facts[] = {s->kind, s->threads, s->row_axis, s->lanes, s->rows_fast, s->resident, s->vector,
+                         s->loop_axis, s->groups, s->warps_p, s->warps_q, s->stages, s->p_axis, s->q_axis};
+    mo_str_add_bytes(bytes, facts, sizeof facts);
+    for (int a = 0; a < kernel->body->n_axes; a++) {
+        const int64_t place[] = {s->place[a], s->tile[a]};
+        mo_str_add_bytes(bytes, place, sizeof place);
+    }
+}
+
 mo_hash128 mo_mugraph_hash(const mo_mugraph *graph)
 {
-    mo_str text = {0};
-    mo_mugraph_print(&text, graph);
-    mo_hash128 hash = mo_hash_128(mo_str_text(&text), text.length, 0);
-    mo_str_free(&text);
+    mo_str bytes = {0};
+    for (int t = graph->program->n_tensors; t < graph->n_tensors; t++) {
+        const mo_mutensor *tensor = &graph->tensors[t];
+        const int64_t facts[] = {tensor->dtype, tensor->compute, tensor->shape.rank};
+        mo_str_add_bytes(&bytes, facts, sizeof facts);
+        mo_str_add_bytes(&bytes, tensor->shape.dim, sizeof tensor->shape.dim[0] * (size_t)tensor->shape.rank);
+    }
+    for (int k = 0; k < graph->n_kernels; k++) {
+        hash_schedule(&bytes, &graph->kernels[k]);
+        mo_hash128 body = mo_prim_hash(graph->kernels[k].body, 0);
+        mo_str_add_bytes(&bytes, &body, sizeof body);
+    }
+    mo_hash128 hash = mo_hash_128(mo_str_text(&bytes), bytes.length, 0);
+    mo_str_free(&bytes);
     return hash;
 }

@@ -113,6 +113,9 @@ static inline int mo_axes_first(mo_axes axes) { return __builtin_ctz(axes); } /*
 /* One line for each node: "%3 = matmul(%0, %1) sum[k] -> [m,n]". */
 void mo_prim_print(mo_str *out, const mo_prim *graph);
 
+/* Hash of everything that decides what the graph computes and how it reads and writes memory. */
+mo_hash128 mo_prim_hash(const mo_prim *graph, uint64_t seed);
+
 /* NULL if the graph is well formed, otherwise what is wrong (static text). Checked between passes. */
 const char *mo_prim_check(const mo_prim *graph);
 

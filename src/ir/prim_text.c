@@ -65,6 +65,34 @@ void mo_prim_print(mo_str *out, const mo_prim *g)
     }
 }
 
+static void hash_access(mo_str *bytes, const mo_prim *g, const mo_access *access)
+{
+    mo_str_add_bytes(bytes, &access->tensor, sizeof access->tensor);
+    mo_str_add_bytes(bytes, access->stride, sizeof access->stride[0] * (size_t)g->n_axes);
+}
+
+mo_hash128 mo_prim_hash(const mo_prim *g, uint64_t seed)
+{
+    mo_str bytes = {0};
+    for (int a = 0; a < g->n_axes; a++) mo_str_add_bytes(&bytes, &g->axes[a].extent, sizeof g->axes[a].extent);
+    for (int i = 0; i < g->n_nodes; i++) {
+        const mo_prim_node *n = &g->nodes[i];
+        const int64_t facts[] = {n->op, n->n_in, n->in[0], n->n_in > 1 ? n->in[1] : 0, n->axes, n->reduced,
+                                 n->dtype, n->compute, n->const_axes, n->approximate_tanh};
+        const double numbers[] = {n->number, n->min, n->max};
+        mo_str_add_bytes(&bytes, facts, sizeof facts);
+        mo_str_add_bytes(&bytes, numbers, sizeof numbers);
+        if (n->op == MO_OP_ITER) hash_access(&bytes, g, &n->access);
+    }
+    for (int s = 0; s < g->n_savers; s++) {
+        mo_str_add_bytes(&bytes, &g->savers[s].node, sizeof g->savers[s].node);
+        hash_access(&bytes, g, &g->savers[s].access);
+    }
+    mo_hash128 hash = mo_hash_128(mo_str_text(&bytes), bytes.length, seed);
+    mo_str_free(&bytes);
+    return hash;
+}
+
 static const char *check_node(const mo_prim *g, int index)
 {
     const mo_prim_node *node = &g->nodes[index];

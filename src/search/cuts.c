@@ -124,15 +124,13 @@ static mo_prim *body_of_savers(const cut_set *set, int first, int last)
     return body;
 }
 
+/* Bodies that read stored types differently are different. */
 static mo_hash128 body_key(const mo_prim *body, const mo_dtype *dtypes)
 {
-    mo_str text = {0};
-    mo_prim_print(&text, body);
+    uint64_t seed = 0;
     for (int i = 0; i < body->n_nodes; i++)
-        if (body->nodes[i].op == MO_OP_ITER) mo_str_printf(&text, "%d ", dtypes[body->nodes[i].access.tensor]);
-    mo_hash128 key = mo_hash_128(mo_str_text(&text), text.length, 0);
-    mo_str_free(&text);
-    return key;
+        if (body->nodes[i].op == MO_OP_ITER) seed = seed * 3 + dtypes[body->nodes[i].access.tensor];
+    return mo_prim_hash(body, seed);
 }
 
 static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dtype *dtypes)

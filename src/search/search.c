@@ -29,6 +29,7 @@ typedef struct {
     mo_cutter *cutters;        /* one for each subprogram */
     structure *structures;
     int n_structures;
+    mo_hash128 *hashes;        /* of the candidates */
 } search;
 
 static void search_algebra(search *s, int index)
@@ -112,23 +113,23 @@ static bool verified(search *s, const mo_mugraph *graph, mo_equivalence *equival
 static void insert_candidate(search *s, mo_mugraph *graph, const mo_equivalence *equivalence)
 {
     mo_search_result *r = s->result;
+    int last = s->options->top_k - 1;
+    if (r->n_candidates > last && (last < 0 || graph->cost_ns >= r->candidates[last]->cost_ns)) return;
     mo_hash128 hash = mo_mugraph_hash(graph);
     for (int i = 0; i < r->n_candidates; i++)
-        if (mo_hash_equal(mo_mugraph_hash(r->candidates[i]), hash)) return;
+        if (mo_hash_equal(s->hashes[i], hash)) return;
     int at = r->n_candidates;
-    if (at == s->options->top_k) {
-        if (at == 0 || graph->cost_ns >= r->candidates[at - 1]->cost_ns) return;
-        at--;
-    } else {
-        r->n_candidates++;
-    }
+    if (at > last) at--;
+    else r->n_candidates++;
     while (at > 0 && r->candidates[at - 1]->cost_ns > graph->cost_ns) {
         r->candidates[at] = r->candidates[at - 1];
         r->equivalence[at] = r->equivalence[at - 1];
+        s->hashes[at] = s->hashes[at - 1];
         at--;
     }
     r->candidates[at] = graph;
     r->equivalence[at] = *equivalence;
+    s->hashes[at] = hash;
 }
 
 /* Every schedule of one kernel beside the cheapest of the others. */
@@ -198,6 +199,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     result->equivalence = MO_NEW_ARRAY(arena, mo_equivalence, room);
     result->counts.complete = true;
     search s = {.arena = arena, .program = program, .lowered = lowered, .options = options, .result = result};
+    s.hashes = MO_NEW_ARRAY(arena, mo_hash128, room);
     s.cutters = MO_NEW_ARRAY(arena, mo_cutter, lowered->n_subprograms + 1);
     for (int i = 0; i < lowered->n_subprograms; i++) search_algebra(&s, i);
     make_structures(&s);

@@ -64,7 +64,8 @@ static bool near_overflow(const judge *j, double reference, double allowed)
 }
 
 /* Adds one element to its row, or settles it by its class. */
-static void judge_element(judge *j, row_norms *row, double out, double reference, double yardstick, double allowed)
+static void judge_element(judge *j, row_norms *row, double out, double reference, double yardstick,
+                          double allowed)
 {
     double rounded = mo_dtype_round(j->dtype, reference), measure = mo_dtype_round(j->dtype, yardstick);
     bool finite = isfinite(rounded);
@@ -73,7 +74,8 @@ static void judge_element(judge *j, row_norms *row, double out, double reference
         int wanted = value_class(rounded), got = value_class(out);
         bool either = near_overflow(j, reference, allowed) && got != 3 && (out > 0) == (reference > 0);
         if (wanted != got && !either) j->classes_agree = false;
-        if (finite && !isfinite(measure) && !near_overflow(j, reference, allowed)) j->yardstick_finite = false;
+        if (finite && !isfinite(measure) && !near_overflow(j, reference, allowed))
+            j->yardstick_finite = false;
         return;
     }
     if (!isfinite(measure)) {
@@ -123,8 +125,8 @@ static double yardstick_error(judge *j, int64_t total, int64_t length, const dou
         row_norms row = {0};
         for (int64_t i = start; i < end; i++) {
             double measure = mo_dtype_round(j->dtype, yardstick[i]);
-            judge_element(j, &row, isfinite(measure) ? measure : mo_dtype_round(j->dtype, reference[i]), reference[i],
-                          yardstick[i], allowed);
+            judge_element(j, &row, isfinite(measure) ? measure : mo_dtype_round(j->dtype, reference[i]),
+                          reference[i], yardstick[i], allowed);
         }
         worst = fmax(worst, relative(row.yardstick, row.reference));
     }

@@ -9,9 +9,9 @@
 
 typedef struct {
     double error, yardstick, allowed;
-    int64_t special;  /* elements whose rounded reference is not finite */
-    double max_abs;   /* largest absolute difference of finite elements */
-    bool skipped;     /* the yardstick is not finite where the reference is: this set says nothing */
+    int64_t special; /* elements whose rounded reference is not finite */
+    double max_abs;  /* largest absolute difference of finite elements */
+    bool skipped;    /* the yardstick is not finite where the reference is: this set says nothing */
     bool ok;
 } mo_accept_result;
 

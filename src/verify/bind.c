@@ -62,8 +62,7 @@ static bool restore(binder *b, mo_access *access, mo_axes axes)
     bool taken[MO_MAX_RANK] = {false};
     access->rank = shape->rank;
     for (int d = 0; d < shape->rank; d++) access->dim_axis[d] = -1;
-    MO_FOR_AXES(a, axes)
-    {
+    MO_FOR_AXES(a, axes) {
         int run[MO_MAX_RANK], parts[MO_MAX_RANK];
         int64_t extent = b->bound->graph->axes[a].extent;
         int n = run_of_dims(shape, strides, access->stride[a], extent, taken, run);
@@ -74,14 +73,16 @@ static bool restore(binder *b, mo_access *access, mo_axes axes)
             parts[n - 1 - i] = b->tensors->dims[access->tensor].dim[run[i]];
         }
         access->dim_axis[run[0]] = (int8_t)a;
-        if (!mo_dims_product(b->dims, b->bound->axis[a], parts, n)) return refuse(b, "extents of an axis disagree");
+        if (!mo_dims_product(b->dims, b->bound->axis[a], parts, n))
+            return refuse(b, "extents of an axis disagree");
     }
     return true;
 }
 
 static bool bind_access(binder *b, mo_access *access, mo_axes axes)
 {
-    if (access->tensor < 0 || access->tensor >= b->tensors->n) return refuse(b, "access to an unknown tensor");
+    if (access->tensor < 0 || access->tensor >= b->tensors->n)
+        return refuse(b, "access to an unknown tensor");
     if (access->rank < 0) return restore(b, access, axes);
     const mo_shape *shape = &b->tensors->shapes[access->tensor];
     if (access->rank != shape->rank) return refuse(b, "access of another rank than its tensor");
@@ -141,7 +142,9 @@ bool mo_bind_prim(mo_arena *arena, mo_dims *dims, const mo_prim *graph, const mo
             fine = bind_access(&b, &bound->graph->nodes[i].access, graph->nodes[i].axes);
     for (int s = 0; fine && s < graph->n_savers; s++)
         fine = bind_access(&b, &bound->graph->savers[s].access, graph->nodes[graph->savers[s].node].axes);
-    if (fine) shorten_axes(arena, dims, bound);
-    else *reason = b.reason;
+    if (fine)
+        shorten_axes(arena, dims, bound);
+    else
+        *reason = b.reason;
     return fine;
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define SMALLEST_Q 0x1p29   /* of the primes that carry the exponents of one exponential */
+#define SMALLEST_Q 0x1p29 /* of the primes that carry the exponents of one exponential */
 #define SMALLEST_P 0x1p30
 #define PRIME_CHAINS 2000.0 /* fewer than there are to draw from */
 
@@ -335,8 +335,7 @@ static mo_form operator_form(const node_scope *s, const mo_form *operands)
     return pointwise_form(p, &operands[0], &operands[node->n_inputs > 1 ? 1 : 0], s->rules);
 }
 
-void mo_forms_program(const mo_shrink *shrink, const mo_program *small, mo_form_rules rules,
-                      mo_form *tensors)
+void mo_forms_program(const mo_shrink *shrink, const mo_program *small, mo_form_rules rules, mo_form *tensors)
 {
     for (int t = 0; t < small->n_inputs; t++) tensors[t] = tensor_form(shrink, small, t);
     for (int i = 0; i < small->n_nodes; i++) {
@@ -352,8 +351,8 @@ void mo_forms_program(const mo_shrink *shrink, const mo_program *small, mo_form_
     }
 }
 
-void mo_forms_prim(const mo_dims *dims, const mo_bound_prim *body, mo_form_rules rules, const mo_form *tensors,
-                   mo_form *nodes)
+void mo_forms_prim(const mo_dims *dims, const mo_bound_prim *body, mo_form_rules rules,
+                   const mo_form *tensors, mo_form *nodes)
 {
     for (int i = 0; i < body->graph->n_nodes; i++) {
         const mo_prim_node *node = &body->graph->nodes[i];
@@ -394,7 +393,8 @@ mo_form mo_form_saved(const mo_dims *dims, const mo_form *node, const mo_dim_ids
 double mo_bound_constant_bits(double number)
 {
     double magnitude = fabs(number);
-    if (magnitude == 0 || (magnitude == floor(magnitude) && magnitude < 0x1p53)) return magnitude < 2 ? 1 : log2(magnitude);
+    if (magnitude == 0 || (magnitude == floor(magnitude) && magnitude < 0x1p53))
+        return magnitude < 2 ? 1 : log2(magnitude);
     return 57 + fabs(log2(magnitude)); /* at most 17 digits and a power of ten */
 }
 
@@ -406,7 +406,8 @@ double mo_bound_round(const mo_form *a, const mo_form *b, double constant_bits)
     /* A coefficient that is not 0 vanishes modulo few of the primes that are drawn from. Random functions
      * are new variables unless two of their arguments agree by chance. */
     double calls = a->calls + b->calls, call_degree = fmax(a->call_degree, b->call_degree) + 1;
-    double unlucky = degree * constant_bits / 28 / PRIME_CHAINS + calls * calls * 2 * call_degree / SMALLEST_P;
+    double unlucky =
+        degree * constant_bits / 28 / PRIME_CHAINS + calls * calls * 2 * call_degree / SMALLEST_P;
     if (a->exps == 0 && b->exps == 0) return degree * pow(4, a->roots + b->roots) / SMALLEST_P + unlucky;
     if (a->roots > 0 || b->roots > 0) return 1;
     double k = a->terms_num * b->terms_den + b->terms_num * a->terms_den;

@@ -19,17 +19,17 @@
 typedef struct {
     double degree_num, degree_den; /* of one element */
     double terms_num, terms_den;
-    double degree_arg;             /* largest degree inside an exponential */
-    double roots;                  /* different radicands that one element depends on */
-    double calls;                  /* applications of random functions that it depends on */
-    double call_degree;            /* largest degree of their arguments */
-    uint64_t dims;                 /* classes of the value's dimensions (bit: class modulo 64) */
-    uint64_t den, den_exp;         /* classes on which its denominator depends, and what of it has exponentials */
-    uint64_t exponent, inner;      /* classes on which its exponents depend, and its radicands and calls */
-    int exps;                      /* exponentials on one path */
-    bool order, root;              /* max, relu, clamp, ...; square roots */
-    bool opaque;                   /* a random function stands for what has no algebra */
-    bool unbounded;                /* outside of what the bound covers */
+    double degree_arg;        /* largest degree inside an exponential */
+    double roots;             /* different radicands that one element depends on */
+    double calls;             /* applications of random functions that it depends on */
+    double call_degree;       /* largest degree of their arguments */
+    uint64_t dims;            /* classes of the value's dimensions (bit: class modulo 64) */
+    uint64_t den, den_exp;    /* classes on which its denominator depends, and what of it has exponentials */
+    uint64_t exponent, inner; /* classes on which its exponents depend, and its radicands and calls */
+    int exps;                 /* exponentials on one path */
+    bool order, root;         /* max, relu, clamp, ...; square roots */
+    bool opaque;              /* a random function stands for what has no algebra */
+    bool unbounded;           /* outside of what the bound covers */
 } mo_form;
 
 typedef struct {
@@ -39,9 +39,10 @@ typedef struct {
 
 /* Forms of all tensors of the small program (of `shrink`), and of all nodes of a bound kernel body, whose
  * iterators take the forms of their tensors from `tensors`. */
-void mo_forms_program(const mo_shrink *shrink, const mo_program *small, mo_form_rules rules, mo_form *tensors);
-void mo_forms_prim(const mo_dims *dims, const mo_bound_prim *body, mo_form_rules rules, const mo_form *tensors,
-                   mo_form *nodes);
+void mo_forms_program(const mo_shrink *shrink, const mo_program *small, mo_form_rules rules,
+                      mo_form *tensors);
+void mo_forms_prim(const mo_dims *dims, const mo_bound_prim *body, mo_form_rules rules,
+                   const mo_form *tensors, mo_form *nodes);
 
 /* The form of a tensor that a node of a kernel is saved to: dimensions take the place of axes. */
 mo_form mo_form_saved(const mo_dims *dims, const mo_form *node, const mo_dim_ids *ids, int rank);

@@ -83,20 +83,19 @@ static bool flatten(const mo_dims *dims, int dim, class_kind kind, part_list *li
 {
     dim = mo_dims_class(dims, dim);
     const dim_class *c = &dims->classes[dim];
-    if (c->kind == kind)
-        return flatten(dims, c->first, kind, list) && flatten(dims, c->second, kind, list);
+    if (c->kind == kind) return flatten(dims, c->first, kind, list) && flatten(dims, c->second, kind, list);
     if (list->n == MAX_PARTS) return false;
     list->part[list->n++] = dim;
     return true;
 }
 
-static void pin(mo_dims *dims, int dim)
+void mo_dims_pin(mo_dims *dims, int dim)
 {
     dim_class *c = class_of(dims, dim);
     c->pinned = true;
     if (c->kind == LEAF) return;
-    pin(dims, c->first);
-    pin(dims, c->second);
+    mo_dims_pin(dims, c->first);
+    mo_dims_pin(dims, c->second);
 }
 
 static void refine(mo_dims *dims, int dim, class_kind kind, int first, int second)
@@ -107,8 +106,8 @@ static void refine(mo_dims *dims, int dim, class_kind kind, int first, int secon
     c->first = first;
     c->second = second;
     if (!c->pinned) return;
-    pin(dims, first);
-    pin(dims, second);
+    mo_dims_pin(dims, first);
+    mo_dims_pin(dims, second);
 }
 
 /* Splits the class `longer` so that it ends (PRODUCT) or begins (SUM) with `shorter`; `rest` is what is
@@ -119,8 +118,10 @@ static bool split_part(mo_dims *dims, class_kind kind, int longer, int shorter, 
     if (class_of(dims, longer)->kind != LEAF) return false;
     if (kind == PRODUCT && a % b != 0) return false;
     *rest = mo_dims_add(dims, kind == PRODUCT ? a / b : a - b);
-    if (kind == PRODUCT) refine(dims, longer, kind, *rest, shorter);
-    else refine(dims, longer, kind, shorter, *rest);
+    if (kind == PRODUCT)
+        refine(dims, longer, kind, *rest, shorter);
+    else
+        refine(dims, longer, kind, shorter, *rest);
     return true;
 }
 
@@ -166,7 +167,7 @@ bool mo_dims_equal(mo_dims *dims, int a, int b)
         pinned |= !same;
         dims->classes[a].parent = b;
     }
-    if (pinned) pin(dims, b);
+    if (pinned) mo_dims_pin(dims, b);
     return true;
 }
 
@@ -220,15 +221,19 @@ bool mo_dims_reshape(mo_dims *dims, const int *from, int n_from, const int *to, 
         int64_t a = i < n_from ? mo_dims_extent(dims, from[i++]) : 1;
         int64_t b = j < n_to ? mo_dims_extent(dims, to[j++]) : 1;
         while (a != b) {
-            if (a < b && i < n_from) a *= mo_dims_extent(dims, from[i++]);
-            else if (b < a && j < n_to) b *= mo_dims_extent(dims, to[j++]);
-            else return false;
+            if (a < b && i < n_from)
+                a *= mo_dims_extent(dims, from[i++]);
+            else if (b < a && j < n_to)
+                b *= mo_dims_extent(dims, to[j++]);
+            else
+                return false;
         }
         if (a == 1) continue;
         part_list p = {0};
         for (int k = first_i; k < i; k++)
             if (mo_dims_extent(dims, from[k]) > 1) p.part[p.n++] = from[k];
-        if (!mo_dims_product(dims, composite(dims, PRODUCT, p.part, p.n), to + first_j, j - first_j)) return false;
+        if (!mo_dims_product(dims, composite(dims, PRODUCT, p.part, p.n), to + first_j, j - first_j))
+            return false;
     }
     return true;
 }

@@ -32,6 +32,9 @@ bool mo_dims_reshape(mo_dims *dims, const int *from, int n_from, const int *to, 
 /* This class shall be as short as possible (2): exponentials are summed over it. */
 void mo_dims_shorten(mo_dims *dims, int dim);
 
+/* This class keeps its real extent. */
+void mo_dims_pin(mo_dims *dims, int dim);
+
 /* Chooses the small extents. */
 void mo_dims_choose(mo_dims *dims);
 int64_t mo_dims_small(const mo_dims *dims, int dim);

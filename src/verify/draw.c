@@ -46,7 +46,8 @@ static bool strides_nest(const mo_draw_tensor *t)
         for (int j = 0; j < t->shape.rank; j++) {
             if (i == j || t->shape.dim[i] == 1 || t->shape.dim[j] == 1) continue;
             if (t->strides[i] == t->strides[j]) return false;
-            if (t->strides[i] > t->strides[j] && t->strides[i] < t->strides[j] * t->shape.dim[j]) return false;
+            if (t->strides[i] > t->strides[j] && t->strides[i] < t->strides[j] * t->shape.dim[j])
+                return false;
         }
     return true;
 }
@@ -72,7 +73,8 @@ static int64_t slice_of(const mo_draw_tensor *t, int64_t offset)
     int64_t slice = 0;
     for (int d = 0; d < t->shape.rank; d++)
         if (t->slice_dims >> d & 1u)
-            slice += (int64_t)((uint64_t)offset / (uint64_t)t->strides[d] % (uint64_t)t->shape.dim[d]) * t->slice_step[d];
+            slice += (int64_t)((uint64_t)offset / (uint64_t)t->strides[d] % (uint64_t)t->shape.dim[d]) *
+                     t->slice_step[d];
     return slice;
 }
 
@@ -101,7 +103,8 @@ void mo_draw_along(const mo_draw *draw, int tensor, int64_t offset, int64_t stri
     while (n > 0) {
         int64_t run = run_length(t, offset, stride, n);
         uint64_t key = slice_key(draw, tensor, slice_of(t, offset));
-        for (int64_t i = 0; i < run; i++) out[i] = mo_field_random(draw->field, key, (uint64_t)(offset + i * stride));
+        for (int64_t i = 0; i < run; i++)
+            out[i] = mo_field_random(draw->field, key, (uint64_t)(offset + i * stride));
         out += run;
         offset += run * stride;
         n -= run;

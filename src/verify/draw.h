@@ -11,15 +11,15 @@
 typedef struct {
     mo_shape shape;
     int64_t strides[MO_MAX_RANK];
-    uint32_t slice_dims;        /* bit d: slices are numbered along dimension d */
+    uint32_t slice_dims; /* bit d: slices are numbered along dimension d */
     int64_t slice_step[MO_MAX_RANK];
     int64_t n_slices;
-    uint32_t *salts;            /* one for each slice */
+    uint32_t *salts; /* one for each slice */
 } mo_draw_tensor;
 
 typedef struct {
     const mo_field *field;
-    uint64_t key;               /* of the seed and the round */
+    uint64_t key; /* of the seed and the round */
     int n_tensors;
     mo_draw_tensor *tensors;
 } mo_draw;

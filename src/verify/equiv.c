@@ -11,18 +11,11 @@ static void start_report(mo_verify_report *report)
     *report = (mo_verify_report){.delta = -1.0};
 }
 
-/* A mismatch on the small instance. */
-static mo_equiv small_mismatch(mo_equiv_task *t, bool decisive)
-{
-    if (mo_equiv_witness(t) || decisive) return MO_DIFFERENT;
-    t->report->reason = "the fields tell the two apart, but not in a way that decides, and float64 shows no difference";
-    return MO_UNDECIDED;
-}
-
 /* With free functions first, where that makes a difference: it needs fewer and cheaper rounds and has a
  * bound more often. What it cannot show equal is tried again with true roots and order. */
 static mo_equiv free_first(mo_equiv_task *t, mo_equiv (*test)(mo_equiv_task *, bool *), bool *decisive)
 {
+    t->free = t->can_be_free;
     mo_equiv result = test(t, decisive);
     if (result == MO_EQUAL_TESTED || !t->free) return result;
     t->free = false;
@@ -30,25 +23,59 @@ static mo_equiv free_first(mo_equiv_task *t, mo_equiv (*test)(mo_equiv_task *, b
     return test(t, decisive);
 }
 
+static mo_equiv undecided(mo_equiv_task *t, const char *reason)
+{
+    t->report->reason = reason;
+    return MO_UNDECIDED;
+}
+
+/* The two differ on the small instance, which a number that only fits the real extents may be the reason
+ * of: the program's own shape has the last word. */
+static mo_equiv settle_difference(mo_equiv_task *t, bool decisive)
+{
+    mo_verify_report *report = t->report;
+    bool everywhere = decisive;
+    if (t->options->max_products >= 0) {
+        mo_equiv full = free_first(t, mo_equiv_full, &everywhere);
+        if (full == MO_EQUAL_TESTED && report->full_checked == report->full_elements) return MO_EQUAL_TESTED;
+        if (full == MO_EQUAL_TESTED)
+            return undecided(
+                t, "equal where the program's own shape was looked at, but not on the small instance");
+        if (full == MO_UNDECIDED) return full;
+    }
+    if (mo_equiv_witness(t) || decisive || everywhere) return MO_DIFFERENT;
+    return undecided(
+        t, "the fields tell the two apart, but not in a way that decides, and float64 sees no difference");
+}
+
+/* Only the program's own shape. */
+static mo_equiv full_verdict(mo_equiv_task *t)
+{
+    bool decisive = false;
+    mo_equiv full = free_first(t, mo_equiv_full, &decisive);
+    if (full != MO_DIFFERENT || decisive || mo_equiv_witness(t)) return full;
+    return undecided(t, "an element differs at the program's own shape, but not in a way that decides");
+}
+
 static mo_equiv verdict(mo_equiv_task *t)
 {
+    bool evaluate_full = t->options->max_products >= 0, decisive = false;
     mo_equiv_prepare(t);
-    t->free = t->can_be_free;
-    bool decisive = false;
-    if (t->small != NULL) {
-        mo_equiv small = free_first(t, mo_equiv_small, &decisive);
-        if (small == MO_DIFFERENT) return small_mismatch(t, decisive);
-        if (small == MO_UNDECIDED) return small;
+    if (t->small == NULL) return evaluate_full ? full_verdict(t) : undecided(t, t->small_reason);
+    mo_equiv small = free_first(t, mo_equiv_small, &decisive);
+    if (small == MO_DIFFERENT && t->mentioned && !t->keep_mentioned) {
+        mo_equiv_task again = {.arena = t->arena,
+                               .program = t->program,
+                               .graph = t->graph,
+                               .other = t->other,
+                               .options = t->options,
+                               .report = t->report,
+                               .keep_mentioned = true};
+        t->report->n_axes = 0;
+        return verdict(&again);
     }
-    if (t->options->max_products < 0) {
-        if (t->small != NULL) return MO_EQUAL_TESTED;
-        t->report->reason = t->small_reason;
-        return MO_UNDECIDED;
-    }
-    mo_equiv full = free_first(t, mo_equiv_full, &decisive);
-    if (full != MO_DIFFERENT || decisive) return full;
-    t->report->reason = "an element differs at the program's own shape, but not in a way that decides";
-    return MO_UNDECIDED;
+    if (small == MO_DIFFERENT) return settle_difference(t, decisive);
+    return small == MO_EQUAL_TESTED && evaluate_full ? full_verdict(t) : small;
 }
 
 static bool bodies_are_there(const mo_mugraph *graph)
@@ -58,30 +85,32 @@ static bool bodies_are_there(const mo_mugraph *graph)
     return true;
 }
 
-mo_equiv mo_verify_mugraph(const mo_program *program, const mo_mugraph *graph, const mo_verify_options *options,
-                           mo_verify_report *report)
+mo_equiv mo_verify_mugraph(const mo_program *program, const mo_mugraph *graph,
+                           const mo_verify_options *options, mo_verify_report *report)
 {
     start_report(report);
     if (!bodies_are_there(graph)) {
         report->reason = "a kernel without a body";
         return MO_UNDECIDED;
     }
-    mo_equiv_task task = {.arena = mo_arena_new(), .program = program, .graph = graph, .options = options,
-                          .report = report};
+    mo_equiv_task task = {
+        .arena = mo_arena_new(), .program = program, .graph = graph, .options = options, .report = report};
     mo_equiv result = verdict(&task);
     mo_arena_free(task.arena);
     return result;
 }
 
-mo_equiv mo_verify_programs(const mo_program *program, const mo_program *other, const mo_verify_options *options,
-                            mo_verify_report *report)
+mo_equiv mo_verify_programs(const mo_program *program, const mo_program *other,
+                            const mo_verify_options *options, mo_verify_report *report)
 {
     start_report(report);
     mo_equiv_task task = {.arena = mo_arena_new(), .program = program, .options = options, .report = report};
     task.other = mo_equiv_reorder(task.arena, program, other);
     mo_equiv result = MO_UNDECIDED;
-    if (task.other == NULL || program->n_outputs != other->n_outputs) report->reason = "inputs or outputs do not correspond";
-    else result = verdict(&task);
+    if (task.other == NULL || program->n_outputs != other->n_outputs)
+        report->reason = "inputs or outputs do not correspond";
+    else
+        result = verdict(&task);
     mo_arena_free(task.arena);
     return result;
 }

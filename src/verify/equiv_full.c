@@ -14,8 +14,10 @@
 #define RANDOM_COLUMNS 8   /* this many elements; rows share most of their cones */
 #define MOST_BOUNDARY 4096 /* tile corners of one output */
 #define MOST_ALL (1 << 20) /* outputs up to this may be evaluated in full */
-#define MOST_SETTLING 12
-#define SAMPLE_STEP 16     /* every so many elements meet (nearly) all radicands */
+#define MOST_SETTLING 80   /* passes, as long as they cost less than this many whole ones: */
+#define MOST_WHOLE_PASSES 4
+#define LONGEST_RUN 64 /* neighbouring elements that are evaluated at once */
+#define SAMPLE_STEP 16 /* every so many elements meet (nearly) all radicands */
 #define DEFAULT_PRODUCTS (INT64_C(1) << 24)
 #define ELEMENT_COST 8.0   /* multiplications that take as long as any other operator on one element */
 #define FULL_ROUND 0x10000 /* number of the draw: not one of the small rounds */
@@ -32,11 +34,14 @@ typedef struct {
     mo_draw draw;
     mo_slice_choice *slices;
     int64_t n, capacity;
-    element *elements;   /* sorted by output and position */
-    bool *active;        /* evaluated in this pass */
-    bool *suspect;       /* met a bad radicand */
+    element *elements; /* in the order of evaluation */
+    bool all_active;
+    bool *active;           /* evaluated in this pass */
+    bool *suspect;          /* met a bad radicand */
     mo_fval *ours, *theirs; /* state 0: not evaluated */
-    int64_t limit;       /* products of one part on the program's side */
+    int64_t limit;          /* products of one part on the program's side */
+    bool all;               /* every element of every output */
+    int64_t spent;          /* in all passes */
     mo_program_eval *evals[PARTS], *others[PARTS];
     mo_mugraph_eval *graphs[PARTS];
 } full;
@@ -70,7 +75,7 @@ static void sort_elements(full *f)
 }
 
 /* Multiplications that the whole program amounts to. */
-static double program_products(const mo_program *program)
+double mo_equiv_cost(const mo_program *program)
 {
     double total = 0;
     for (int i = 0; i < program->n_nodes; i++) {
@@ -125,8 +130,9 @@ static void add_boundaries(full *f, int output)
     int64_t lists[MO_MAX_RANK][64], counts[MO_MAX_RANK], row_major[MO_MAX_RANK], total = 1;
     mo_shape_row_major(*shape, row_major);
     for (int d = 0; d < shape->rank; d++) {
-        int64_t tile = f->t->graph == NULL ? shape->dim[d]
-                                           : tile_of(f->t->graph, f->t->outputs[output], row_major[d], shape->dim[d]);
+        int64_t tile = f->t->graph == NULL
+                           ? shape->dim[d]
+                           : tile_of(f->t->graph, f->t->outputs[output], row_major[d], shape->dim[d]);
         counts[d] = boundaries(shape->dim[d], tile, total > 64 ? 4 : 62, lists[d]);
         total *= counts[d];
     }
@@ -140,6 +146,15 @@ static void add_boundaries(full *f, int output)
     }
 }
 
+/* Column block by column block, so that one part has all rows of its columns and products can be shared. */
+static void add_all(full *f, int output, int64_t elements, int64_t row)
+{
+    for (int64_t column = 0; column < row; column += LONGEST_RUN)
+        for (int64_t start = 0; start < elements; start += row)
+            for (int64_t j = column; j < row && j < column + LONGEST_RUN; j++)
+                add_element(f, output, start + j);
+}
+
 static void choose_elements(full *f)
 {
     const mo_program *program = f->t->program;
@@ -147,29 +162,31 @@ static void choose_elements(full *f)
     for (int o = 0; o < program->n_outputs; o++)
         total += mo_shape_elements(program->tensors[program->outputs[o]].shape);
     f->t->report->full_elements = total;
-    bool all = total <= MOST_ALL && program_products(program) <= (double)f->limit * PARTS;
+    f->all = total <= MOST_ALL && mo_equiv_cost(program) <= (double)f->limit * PARTS;
     mo_rng rng = mo_rng_seed(f->t->options->seed, 0x66756c6c);
     for (int o = 0; o < program->n_outputs; o++) {
         int64_t elements = mo_shape_elements(program->tensors[program->outputs[o]].shape);
-        for (int64_t i = 0; all && i < elements; i++) add_element(f, o, i);
-        if (all) continue;
-        add_boundaries(f, o);
         const mo_shape *shape = &program->tensors[program->outputs[o]].shape;
         int64_t row = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1;
+        if (f->all) {
+            add_all(f, o, elements, row);
+            continue;
+        }
+        add_boundaries(f, o);
         for (int i = 0; i < RANDOM_ROWS; i++) {
             int64_t start = (int64_t)mo_rng_below(&rng, (uint64_t)(elements / row)) * row;
             for (int j = 0; j < RANDOM_COLUMNS; j++)
                 add_element(f, o, start + (int64_t)mo_rng_below(&rng, (uint64_t)row));
         }
     }
-    sort_elements(f);
+    if (!f->all) sort_elements(f);
 }
 
 /* Last element (exclusive) of the run of active neighbours in one row that begins at i. */
 static int64_t run_end(const full *f, int64_t i, int64_t end, int64_t row)
 {
     int64_t j = i + 1;
-    while (j < end && j - i < 64 && f->active[j] && f->elements[j].output == f->elements[i].output &&
+    while (j < end && j - i < LONGEST_RUN && f->active[j] && f->elements[j].output == f->elements[i].output &&
            f->elements[j].position == f->elements[i].position + (j - i) && f->elements[j].position % row != 0)
         j++;
     return j;
@@ -207,7 +224,11 @@ static void program_part(void *context, int worker, int64_t part)
     full *f = context;
     int64_t begin = f->n * part / PARTS, end = f->n * (part + 1) / PARTS;
     mo_program_eval_forget(f->evals[part]);
-    if (f->others[part] != NULL) mo_program_eval_forget(f->others[part]);
+    mo_program_eval_set_eager(f->evals[part], f->all && f->all_active);
+    if (f->others[part] != NULL) {
+        mo_program_eval_forget(f->others[part]);
+        mo_program_eval_set_eager(f->others[part], f->all && f->all_active);
+    }
     for (int64_t i = begin, next; i < end; i = next) {
         next = i + 1;
         f->ours[i].state = f->theirs[i].state = 0;
@@ -230,6 +251,7 @@ static void graph_part(void *context, int worker, int64_t part)
     full *f = context;
     int64_t begin = f->n * part / PARTS, end = f->n * (part + 1) / PARTS;
     mo_mugraph_eval *eval = f->graphs[part];
+    mo_mugraph_eval_set_eager(eval, f->all);
     for (int64_t i = begin, next; i < end; i = next) {
         next = i + 1;
         if (f->ours[i].state == 0) continue;
@@ -260,12 +282,15 @@ static bool settle(full *f, mo_pool *pool)
     int64_t n_active = 0;
     for (int64_t i = 0; i < f->n; i++) n_active += f->active[i] = i % SAMPLE_STEP == 0;
     for (int tries = 0;; tries++) {
+        f->all_active = n_active == f->n;
         mo_pool_run(pool, PARTS, program_part, f);
         int64_t suspects = 0;
         for (int64_t i = 0; i < f->n; i++) suspects += f->suspect[i] ? 1 : 0;
-        bool whole = n_active == f->n;
+        bool whole = f->all_active;
         if (suspects == 0 && whole) return true;
-        bool hope = suspects == 0 || (tries < MOST_SETTLING && draw_again(f));
+        for (int part = 0; part < PARTS; part++) f->spent += mo_program_eval_products(f->evals[part]);
+        bool more = tries < MOST_SETTLING && f->spent < MOST_WHOLE_PASSES * PARTS * f->limit;
+        bool hope = suspects == 0 || (more && draw_again(f));
         if (!hope && whole) return false;
         bool focus = suspects > 0 && hope;
         n_active = 0;
@@ -285,7 +310,7 @@ static mo_equiv judge(full *f)
             continue;
         }
         report->full_checked++;
-        if (mo_fval_equal(f->ours[i], f->theirs[i])) continue;
+        if (mo_fval_same(f->ours[i], f->theirs[i])) continue;
         const mo_shape *shape = output_shape(f->t->program, f->elements[i].output);
         report->output = f->elements[i].output;
         report->rank = shape->rank;

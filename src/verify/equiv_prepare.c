@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static void add_constant(mo_equiv_task *t, double number)
     t->constants = grown;
 }
 
-/* Numbers of a program, and the lengths that means divide by. */
+/* Numbers of a program. */
 static void program_constants(mo_equiv_task *t, const mo_program *program)
 {
     for (int i = 0; i < program->n_nodes; i++) {
@@ -31,6 +32,14 @@ static void program_constants(mo_equiv_task *t, const mo_program *program)
             add_constant(t, node->attrs.min);
             add_constant(t, node->attrs.max);
         }
+    }
+}
+
+/* The lengths that means divide by. */
+static void add_lengths(mo_equiv_task *t, const mo_program *program)
+{
+    for (int i = 0; i < program->n_nodes; i++) {
+        const mo_node *node = &program->nodes[i];
         bool mean = node->op == MO_OP_MEAN || node->op == MO_OP_RMS_NORM || node->op == MO_OP_LAYER_NORM;
         double length = 1.0;
         for (int a = 0; mean && a < node->attrs.n_axes; a++)
@@ -63,10 +72,13 @@ static mo_bind_tensors bind_tensors(mo_equiv_task *t)
     for (int i = 0; i < t->n_tensors; i++) {
         bool own = i >= t->program->n_tensors;
         shapes[i] = own ? t->graph->tensors[i].shape : t->program->tensors[i].shape;
-        memcpy(strides[i], own ? t->graph->tensors[i].strides : t->program->tensors[i].strides, sizeof strides[i]);
-        if (!own) t->tensor_dims[i] = t->shrink.tensors[i];
+        memcpy(strides[i], own ? t->graph->tensors[i].strides : t->program->tensors[i].strides,
+               sizeof strides[i]);
+        if (!own)
+            t->tensor_dims[i] = t->shrink.tensors[i];
         else
-            for (int d = 0; d < shapes[i].rank; d++) t->tensor_dims[i].dim[d] = mo_dims_add(t->dims, shapes[i].dim[d]);
+            for (int d = 0; d < shapes[i].rank; d++)
+                t->tensor_dims[i].dim[d] = mo_dims_add(t->dims, shapes[i].dim[d]);
     }
     return (mo_bind_tensors){t->n_tensors, shapes, (const int64_t(*)[MO_MAX_RANK])strides, t->tensor_dims};
 }
@@ -85,7 +97,8 @@ static bool bind_graph(mo_equiv_task *t)
     mo_bind_tensors tensors = bind_tensors(t);
     t->kernels = MO_NEW_ARRAY(t->arena, mo_bound_prim, t->graph->n_kernels + 1);
     for (int k = 0; k < t->graph->n_kernels; k++)
-        if (!mo_bind_prim(t->arena, t->dims, t->graph->kernels[k].body, &tensors, &t->kernels[k], &t->small_reason))
+        if (!mo_bind_prim(t->arena, t->dims, t->graph->kernels[k].body, &tensors, &t->kernels[k],
+                          &t->small_reason))
             return false;
     return true;
 }
@@ -97,7 +110,8 @@ static bool bind_other(mo_equiv_task *t)
     const mo_program *a = t->program, *b = t->other;
     for (int i = 0; i < a->n_inputs; i++)
         for (int d = 0; d < a->tensors[i].shape.rank; d++)
-            if (!mo_dims_equal(t->dims, t->shrink.tensors[i].dim[d], t->shrink_other.tensors[i].dim[d])) return false;
+            if (!mo_dims_equal(t->dims, t->shrink.tensors[i].dim[d], t->shrink_other.tensors[i].dim[d]))
+                return false;
     for (int o = 0; o < a->n_outputs; o++)
         for (int d = 0; d < a->tensors[a->outputs[o]].shape.rank; d++)
             if (!mo_dims_equal(t->dims, t->shrink.tensors[a->outputs[o]].dim[d],
@@ -117,8 +131,7 @@ static bool kernel_is_small(const mo_equiv_task *t, const mo_bound_prim *kernel)
 {
     for (int i = 0; i < kernel->graph->n_nodes; i++) {
         int64_t size = 1;
-        MO_FOR_AXES(a, kernel->graph->nodes[i].axes)
-        {
+        MO_FOR_AXES(a, kernel->graph->nodes[i].axes) {
             size *= mo_dims_small(t->dims, kernel->axis[a]);
             if (size > MOST_CELLS) return false;
         }
@@ -137,10 +150,30 @@ static void small_shapes(mo_equiv_task *t)
     }
 }
 
+/* x * 64 and mean(x) can only agree where the mean runs over 64 elements. */
+static bool mentions(const mo_equiv_task *t, int64_t extent)
+{
+    for (int i = 0; i < t->n_constants; i++) {
+        double number = fabs(t->constants[i]), length = (double)extent;
+        if (number == length || fabs(number * length - 1.0) < 1e-12) return true;
+    }
+    return false;
+}
+
+static void keep_mentioned(mo_equiv_task *t)
+{
+    for (int i = 0; i < mo_dims_count(t->dims); i++) {
+        if (mo_dims_class(t->dims, i) == 0 || !mentions(t, mo_dims_extent(t->dims, i))) continue;
+        t->mentioned = true;
+        if (t->keep_mentioned) mo_dims_pin(t->dims, i);
+    }
+}
+
 static bool make_small(mo_equiv_task *t)
 {
     t->small_reason = "the extents of the two sides cannot be reconciled";
     if (t->graph != NULL ? !bind_graph(t) : !bind_other(t)) return false;
+    keep_mentioned(t);
     mo_dims_choose(t->dims);
     t->small_reason = "no small instance of these shapes";
     mo_program *small = mo_shrink_build(t->arena, &t->shrink);
@@ -176,7 +209,8 @@ static mo_form *other_forms(mo_equiv_task *t, mo_form_rules rules, const mo_form
         for (int s = 0; s < kernel->graph->n_savers; s++) {
             const mo_saver *saver = &kernel->graph->savers[s];
             int tensor = saver->access.tensor;
-            all[tensor] = mo_form_saved(t->dims, &nodes[saver->node], &t->tensor_dims[tensor], t->shapes[tensor].rank);
+            all[tensor] =
+                mo_form_saved(t->dims, &nodes[saver->node], &t->tensor_dims[tensor], t->shapes[tensor].rank);
         }
     }
     for (int o = 0; o < t->program->n_outputs; o++) outputs[o] = all[t->outputs[o]];
@@ -215,8 +249,10 @@ static void name_class(mo_equiv_task *t, bool *named, int dim, const char *name)
     mo_verify_axis *axis = &r->axes[r->n_axes];
     int same = 0;
     for (int i = 0; i < r->n_axes; i++) same += strncmp(r->axes[i].name, name, strlen(name)) == 0 ? 1 : 0;
-    if (same == 0) snprintf(axis->name, sizeof axis->name, "%s", name);
-    else snprintf(axis->name, sizeof axis->name, "%.15s_%d", name, same);
+    if (same == 0)
+        snprintf(axis->name, sizeof axis->name, "%s", name);
+    else
+        snprintf(axis->name, sizeof axis->name, "%.15s_%d", name, same);
     axis->extent = mo_dims_small(t->dims, dim);
     r->n_axes++;
 }
@@ -227,7 +263,8 @@ static void name_instance(mo_equiv_task *t)
     for (int k = 0; t->graph != NULL && k < t->graph->n_kernels; k++) {
         const mo_prim *body = t->kernels[k].graph;
         for (int a = 0; a < body->n_axes; a++)
-            if (body->axes[a].name[0] != '\0') name_class(t, named, t->kernels[k].axis[a], body->axes[a].name);
+            if (body->axes[a].name[0] != '\0')
+                name_class(t, named, t->kernels[k].axis[a], body->axes[a].name);
     }
     for (int i = 0; i < t->program->n_inputs; i++)
         for (int d = 0; d < t->program->tensors[i].shape.rank; d++) {
@@ -244,14 +281,15 @@ void mo_equiv_prepare(mo_equiv_task *t)
     const int *depths = mo_program_exp_depths(t->arena, t->program);
     for (int i = 0; i < t->program->n_tensors; i++) t->chain |= depths[i] > 1;
     if (t->graph != NULL) find_outputs(t);
-    if (make_small(t)) {
-        t->small_reason = NULL;
-        program_constants(t, t->small);
-        name_instance(t);
-    }
     program_constants(t, t->program);
     if (t->graph != NULL) graph_constants(t);
     if (t->other != NULL) program_constants(t, t->other);
+    if (make_small(t)) {
+        t->small_reason = NULL;
+        add_lengths(t, t->small);
+        name_instance(t);
+    }
+    add_lengths(t, t->program);
     judge_forms(t, false);
     judge_forms(t, true);
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define ROUNDS_WITHOUT_BOUND 16
-#define MOST_ROUNDS 256      /* a bound that needs more is none */
-#define MOST_SETTLING 80     /* draws until all radicands are squares */
-#define MOST_REDRAWS 8       /* draws until all values are defined */
+#define MOST_ROUNDS 256        /* a bound that needs more is none */
+#define MOST_SETTLING 80       /* draws until all radicands are squares */
+#define MOST_REDRAWS 8         /* draws until all values are defined */
 #define MORE_AFTER_MISMATCH 24 /* rounds that look for one where the mismatch is decisive */
 
 typedef struct {
@@ -20,10 +20,10 @@ typedef struct {
     mo_draw draw;
     mo_slice_choice *slices;
     mo_program_eval *eval, *eval_other;
-    mo_fval **data;          /* of the muGraph's tensors */
-    mo_fval ***values;       /* [kernel][node] */
-    mo_instance *instances;  /* by kernel */
-    bool exact;              /* all radicands of both sides are squares */
+    mo_fval **data;         /* of the muGraph's tensors */
+    mo_fval ***values;      /* [kernel][node] */
+    mo_instance *instances; /* by kernel */
+    bool exact;             /* all radicands of both sides are squares */
 } rounds;
 
 static void make_instances(rounds *r)
@@ -44,7 +44,8 @@ static void make_instances(rounds *r)
             in->extent[a] = (int)mo_dims_small(t->dims, kernel->axis[a]);
         r->values[k] = MO_NEW_ARRAY(r->arena, mo_fval *, kernel->graph->n_nodes + 1);
         for (int i = 0; i < kernel->graph->n_nodes; i++)
-            r->values[k][i] = MO_NEW_ARRAY(r->arena, mo_fval, mo_instance_size(in, kernel->graph->nodes[i].axes));
+            r->values[k][i] =
+                MO_NEW_ARRAY(r->arena, mo_fval, mo_instance_size(in, kernel->graph->nodes[i].axes));
     }
 }
 
@@ -120,7 +121,8 @@ static void evaluate_graph(rounds *r, mo_fval **outputs)
         mo_prim_eval(&r->field, &r->instances[k], graph, r->values[k]);
         for (int s = 0; s < graph->n_savers; s++) {
             int node = graph->savers[s].node;
-            mo_prim_store(&r->instances[k], &graph->savers[s].access, graph->nodes[node].axes, r->values[k][node]);
+            mo_prim_store(&r->instances[k], &graph->savers[s].access, graph->nodes[node].axes,
+                          r->values[k][node]);
         }
         r->exact = r->exact && kernel_is_exact(r, k);
     }
@@ -152,7 +154,7 @@ static outcome compare(const rounds *r, mo_fval *const *ours, mo_fval *const *th
                 undefined = true;
                 continue;
             }
-            if (mo_fval_equal(ours[o][i], theirs[o][i])) continue;
+            if (mo_fval_same(ours[o][i], theirs[o][i])) continue;
             mo_verify_report *report = r->t->report;
             report->output = o;
             report->rank = shape->rank;
@@ -177,8 +179,10 @@ static outcome run_round(rounds *r, uint64_t number)
     mo_fval **ours = MO_NEW_ARRAY(r->arena, mo_fval *, t->program->n_outputs + 1);
     mo_fval **theirs = MO_NEW_ARRAY(r->arena, mo_fval *, t->program->n_outputs + 1);
     settle(r, ours);
-    if (t->graph != NULL) evaluate_graph(r, theirs);
-    else evaluate_other(r, theirs);
+    if (t->graph != NULL)
+        evaluate_graph(r, theirs);
+    else
+        evaluate_other(r, theirs);
     t->report->primes[0] = r->field.p.prime;
     t->report->primes[1] = r->field.q.prime;
     return compare(r, ours, theirs);
@@ -239,8 +243,10 @@ mo_equiv mo_equiv_small(mo_equiv_task *t, bool *decisive)
     r.slices = mo_slices_plan(r.arena, t->small, &r.draw);
     r.draw.field = &r.field;
     r.eval = mo_program_eval_new(t->small, &r.draw, true);
-    if (t->graph != NULL) make_instances(&r);
-    else r.eval_other = mo_program_eval_new(t->small_other, &r.draw, true);
+    if (t->graph != NULL)
+        make_instances(&r);
+    else
+        r.eval_other = mo_program_eval_new(t->small_other, &r.draw, true);
     *decisive = false;
     mo_equiv result = run_rounds(&r, decisive);
     mo_program_eval_free(r.eval);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CONSTANTS 64     /* different ones */
-#define MAX_ORDERED 9        /* that can be put in order: 9! redraws of a hash */
-#define MAX_HARD 6           /* constants beside products of 2, 3, 5 and 7 */
-#define MAX_HARD_CHAIN 4     /* in a chain each of them fails seven draws of eight */
+#define MAX_CONSTANTS 64 /* different ones */
+#define MAX_ORDERED 9    /* that can be put in order: 9! redraws of a hash */
+#define MAX_HARD 6       /* constants beside products of 2, 3, 5 and 7 */
+#define MAX_HARD_CHAIN 4 /* in a chain each of them fails seven draws of eight */
 #define PRIME_TRIES 20000
 #define ORDER_TRIES 4000000
 
@@ -21,14 +21,30 @@ typedef struct {
     int exponent;
 } decimal;
 
+/* The common case without printing: quotients of small integers by exact powers of ten are rounded once, so
+ * the first that gives back the number is its shortest decimal. */
+static bool short_decimal(double magnitude, decimal *d)
+{
+    double ten = 1.0;
+    for (int places = 0; places <= 22; places++, ten *= 10.0) {
+        double digits = rint(magnitude * ten);
+        if (digits >= 0x1p50) return false;
+        if (digits / ten != magnitude) continue;
+        *d = (decimal){(uint64_t)digits, -places};
+        return true;
+    }
+    return false;
+}
+
 static decimal shortest_decimal(double magnitude)
 {
+    decimal d = {0, 0};
+    if (short_decimal(magnitude, &d)) return d;
     char text[40];
     for (int precision = 0; precision <= 16; precision++) {
         snprintf(text, sizeof text, "%.*e", precision, magnitude);
         if (strtod(text, NULL) == magnitude) break;
     }
-    decimal d = {0, 0};
     const char *s = text;
     bool fraction = false;
     for (; *s != 'e' && *s != '\0'; s++) {
@@ -318,6 +334,26 @@ void mo_field_sum_special(const mo_field *f, mo_field_sum *sum, mo_fval a, mo_fv
         sum->state = 0;
     }
     sum->slow = mo_field_add(f, sum->slow, mo_field_mul(f, a, b));
+}
+
+/* Without special values and without a chain there is one short loop. */
+void mo_field_sum_dot(const mo_field *f, mo_field_sum *sum, const mo_fval *a, const mo_fval *b, int64_t n)
+{
+    uint64_t p = sum->p, q = sum->q;
+    uint64_t limit_p = (uint64_t)f->p.prime << 32, limit_q = (uint64_t)f->q.prime << 32;
+    uint32_t state = sum->state;
+    for (int64_t i = 0; i < n; i++) {
+        state &= a[i].state & b[i].state;
+        p = mo_accumulate(p, a[i].p, b[i].p, limit_p);
+        q = mo_accumulate(q, a[i].q, b[i].q, limit_q);
+    }
+    if (!(state & MO_FV_P) || state & MO_FV_R) {
+        for (int64_t i = 0; i < n; i++) mo_field_sum_add(f, sum, a[i], b[i]);
+        return;
+    }
+    sum->p = p;
+    sum->q = q;
+    sum->state = state;
 }
 
 mo_fval mo_field_sum_end(const mo_field *f, const mo_field_sum *sum)

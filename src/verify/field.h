@@ -10,8 +10,8 @@
  *
  * With `free` set, roots and everything that has to do with order are random functions of their operands
  * as well (symmetric ones where they are): two graphs that agree then agree whatever these functions are.
- * That asks for more than is true (sqrt(ab) = sqrt(a) sqrt(b) is lost), but it is covered by a bound and needs
- * no squares.
+ * That asks for more than is true (sqrt(ab) = sqrt(a) sqrt(b) is lost), but it is covered by a bound and
+ * needs no squares.
  *
  * A field is drawn from a seed and immutable afterwards; values are plain data. */
 #ifndef MO_VERIFY_FIELD_H
@@ -113,6 +113,14 @@ mo_fval mo_field_reduce_end(const mo_field *f, mo_op op, mo_fval acc);
 /* Equal in every part that both know. Undefined equals nothing. */
 bool mo_fval_equal(mo_fval a, mo_fval b);
 
+/* The same p-part (or both masked): what results are compared by. The other parts are there for exponentials;
+ * where a value is one of several roots or the larger of two they may choose differently. */
+static inline bool mo_fval_same(mo_fval a, mo_fval b)
+{
+    uint32_t both = a.state & b.state;
+    return (both & MO_FV_NEG_INF) || ((both & MO_FV_P) && a.p == b.p);
+}
+
 /* Hash of the p-parts: equal for arrays that are equal as functions, whatever other parts are known.
  * `clean` (may be NULL) tells whether every element is defined. */
 mo_hash128 mo_fingerprint(const mo_fval *values, int64_t count, bool *clean);
@@ -126,7 +134,7 @@ static inline mo_fval mo_fval_special(uint32_t state)
 typedef struct {
     uint64_t p, q, r;
     uint32_t state;
-    mo_fval slow;   /* once a special value has been seen: the exact sum so far */
+    mo_fval slow; /* once a special value has been seen: the exact sum so far */
 } mo_field_sum;
 
 static inline mo_field_sum mo_field_sum_start(const mo_field *f)
@@ -143,6 +151,9 @@ static inline uint64_t mo_accumulate(uint64_t acc, uint32_t x, uint32_t y, uint6
     uint64_t sum = acc + (uint64_t)x * y, less = sum - limit;
     return sum < limit ? sum : less;
 }
+
+/* Adds n products. */
+void mo_field_sum_dot(const mo_field *f, mo_field_sum *sum, const mo_fval *a, const mo_fval *b, int64_t n);
 
 static inline void mo_field_sum_add(const mo_field *f, mo_field_sum *sum, mo_fval a, mo_fval b)
 {

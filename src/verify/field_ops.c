@@ -76,24 +76,108 @@ typedef mo_fval field_rule(const mo_field *f, const mo_prim_node *attrs, mo_fval
 #define RULE(id) static mo_fval field_##id(const mo_field *f, const mo_prim_node *attrs, mo_fval a, mo_fval b)
 #define UNUSED(x) (void)(x)
 
-RULE(ADD) { UNUSED(attrs); return mo_field_add(f, a, b); }
-RULE(SUB) { UNUSED(attrs); return mo_field_sub(f, a, b); }
-RULE(MUL) { UNUSED(attrs); return mo_field_mul(f, a, b); }
-RULE(DIV) { UNUSED(attrs); return mo_field_div(f, a, b); }
-RULE(MAXIMUM) { UNUSED(attrs); return mo_field_max(f, a, b); }
-RULE(MINIMUM) { UNUSED(attrs); return mo_field_min(f, a, b); }
-RULE(NEG) { UNUSED(attrs); UNUSED(b); return mo_field_neg(f, a); }
-RULE(EXP) { UNUSED(attrs); UNUSED(b); return mo_field_exp(f, a); }
-RULE(LOG) { UNUSED(attrs); UNUSED(b); return mo_field_keyed(f, MO_OP_LOG, a); }
-RULE(SQRT) { UNUSED(attrs); UNUSED(b); return mo_field_sqrt(f, a); }
-RULE(RSQRT) { UNUSED(attrs); UNUSED(b); return mo_field_reciprocal(f, mo_field_sqrt(f, a)); }
-RULE(SQUARE) { UNUSED(attrs); UNUSED(b); return mo_field_mul(f, a, a); }
-RULE(RECIPROCAL) { UNUSED(attrs); UNUSED(b); return mo_field_reciprocal(f, a); }
-RULE(SIGMOID) { UNUSED(attrs); UNUSED(b); return sigmoid(f, a); }
-RULE(SILU) { UNUSED(attrs); UNUSED(b); return mo_field_mul(f, a, sigmoid(f, a)); }
-RULE(TANH) { UNUSED(attrs); UNUSED(b); return hyperbolic(f, a); }
-RULE(CAST) { UNUSED(b); return mo_field_cast(f, attrs->dtype, a); }
-RULE(ACCUM) { UNUSED(f); UNUSED(attrs); UNUSED(b); return a; }
+RULE(ADD)
+{
+    UNUSED(attrs);
+    return mo_field_add(f, a, b);
+}
+RULE(SUB)
+{
+    UNUSED(attrs);
+    return mo_field_sub(f, a, b);
+}
+RULE(MUL)
+{
+    UNUSED(attrs);
+    return mo_field_mul(f, a, b);
+}
+RULE(DIV)
+{
+    UNUSED(attrs);
+    return mo_field_div(f, a, b);
+}
+RULE(MAXIMUM)
+{
+    UNUSED(attrs);
+    return mo_field_max(f, a, b);
+}
+RULE(MINIMUM)
+{
+    UNUSED(attrs);
+    return mo_field_min(f, a, b);
+}
+RULE(NEG)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_neg(f, a);
+}
+RULE(EXP)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_exp(f, a);
+}
+RULE(LOG)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_keyed(f, MO_OP_LOG, a);
+}
+RULE(SQRT)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_sqrt(f, a);
+}
+RULE(RSQRT)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_reciprocal(f, mo_field_sqrt(f, a));
+}
+RULE(SQUARE)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_mul(f, a, a);
+}
+RULE(RECIPROCAL)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_reciprocal(f, a);
+}
+RULE(SIGMOID)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return sigmoid(f, a);
+}
+RULE(SILU)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return mo_field_mul(f, a, sigmoid(f, a));
+}
+RULE(TANH)
+{
+    UNUSED(attrs);
+    UNUSED(b);
+    return hyperbolic(f, a);
+}
+RULE(CAST)
+{
+    UNUSED(b);
+    return mo_field_cast(f, attrs->dtype, a);
+}
+RULE(ACCUM)
+{
+    UNUSED(f);
+    UNUSED(attrs);
+    UNUSED(b);
+    return a;
+}
 
 RULE(GELU)
 {

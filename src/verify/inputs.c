@@ -14,7 +14,8 @@
 
 const char *mo_inputs_name(mo_inputs_kind kind)
 {
-    static const char *const names[MO_INPUTS_KINDS] = {"random", "offset-100", "offset-1000", "large", "tiny", "zero"};
+    static const char *const names[MO_INPUTS_KINDS] = {"random", "offset-100", "offset-1000",
+                                                       "large",  "tiny",       "zero"};
     return names[kind];
 }
 
@@ -163,8 +164,10 @@ int64_t mo_input_span(const mo_tensor *tensor)
 static void store(mo_dtype dtype, void *bytes, int64_t at, double value)
 {
     uint32_t bits = mo_dtype_encode(dtype, value);
-    if (mo_dtype_size(dtype) == 2) ((uint16_t *)bytes)[at] = (uint16_t)bits;
-    else ((uint32_t *)bytes)[at] = bits;
+    if (mo_dtype_size(dtype) == 2)
+        ((uint16_t *)bytes)[at] = (uint16_t)bits;
+    else
+        ((uint32_t *)bytes)[at] = bits;
 }
 
 void mo_pack_input(const mo_tensor *tensor, const double *values, void *bytes)
@@ -185,7 +188,8 @@ void mo_unpack_output(const mo_tensor *tensor, const void *bytes, double *values
 {
     int64_t total = mo_shape_elements(tensor->shape);
     for (int64_t i = 0; i < total; i++) {
-        uint32_t bits = mo_dtype_size(tensor->dtype) == 2 ? ((const uint16_t *)bytes)[i] : ((const uint32_t *)bytes)[i];
+        uint32_t bits =
+            mo_dtype_size(tensor->dtype) == 2 ? ((const uint16_t *)bytes)[i] : ((const uint32_t *)bytes)[i];
         values[i] = mo_dtype_decode(tensor->dtype, bits);
     }
 }

@@ -5,12 +5,12 @@
 #include "ir/program.h"
 
 typedef enum {
-    MO_INPUTS_RANDOM,      /* N(0,1); variance 1/K for inputs that only stand on the right of matmul */
-    MO_INPUTS_OFFSET_100,  /* rows offset by 100 times their spread */
+    MO_INPUTS_RANDOM,     /* N(0,1); variance 1/K for inputs that only stand on the right of matmul */
+    MO_INPUTS_OFFSET_100, /* rows offset by 100 times their spread */
     MO_INPUTS_OFFSET_1000,
-    MO_INPUTS_LARGE,       /* every second row large */
-    MO_INPUTS_TINY,        /* every second row tiny */
-    MO_INPUTS_ZERO,        /* every second row 0 */
+    MO_INPUTS_LARGE, /* every second row large */
+    MO_INPUTS_TINY,  /* every second row tiny */
+    MO_INPUTS_ZERO,  /* every second row 0 */
     MO_INPUTS_KINDS
 } mo_inputs_kind;
 

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 256 /* elements that are computed at once */
+#define CHUNK 256  /* elements that are computed at once */
+#define ROWS 16    /* rows of a product */
+#define BLOCK 1024 /* elements of a product */
 
 /* Who writes a tensor. */
 typedef struct {
@@ -20,9 +22,10 @@ struct mo_mugraph_eval {
     const mo_mugraph *graph;
     const mo_draw *draw;
     mo_arena *arena;
-    writer *writers;  /* by tensor */
-    mo_memo **memos;  /* [kernel][node] */
+    writer *writers; /* by tensor */
+    mo_memo **memos; /* [kernel][node] */
     int64_t products;
+    bool eager;
 };
 
 typedef struct {
@@ -57,6 +60,7 @@ static mo_memo plan_node(const mo_prim *body, int index, int uses)
     bool expensive = kind == MO_KIND_PRODUCT || kind == MO_KIND_REDUCE;
     bool cheap = kind == MO_KIND_STRUCTURE || node->op == MO_OP_NEG || node->op == MO_OP_SQUARE ||
                  (kind == MO_KIND_BINARY && node->op != MO_OP_DIV && node->op != MO_OP_POW);
+    if (node->op == MO_OP_CONST) return mo_memo_plan(1, false);
     if (node->op == MO_OP_ITER || (cheap && uses < 2)) return (mo_memo){0, NULL};
     return mo_memo_plan(mo_prim_extent(body, node->axes), expensive);
 }
@@ -114,6 +118,11 @@ void mo_mugraph_eval_forget(mo_mugraph_eval *e)
     e->products = 0;
 }
 
+void mo_mugraph_eval_set_eager(mo_mugraph_eval *e, bool eager)
+{
+    e->eager = eager;
+}
+
 int64_t mo_mugraph_eval_products(const mo_mugraph_eval *e)
 {
     return e->products;
@@ -137,10 +146,12 @@ static void iterator_along(const scope *s, const mo_prim_node *node, const int64
 {
     int64_t offset = 0;
     MO_FOR_AXES(a, node->axes) offset += at[a] * node->access.stride[a];
-    mo_mugraph_eval_along(s->e, node->access.tensor, offset, axis < 0 ? 0 : node->access.stride[axis], n, out);
+    mo_mugraph_eval_along(s->e, node->access.tensor, offset, axis < 0 ? 0 : node->access.stride[axis], n,
+                          out);
 }
 
-static void pointwise_along(const scope *s, const mo_prim_node *node, int64_t *at, int axis, int64_t n, mo_fval *out)
+static void pointwise_along(const scope *s, const mo_prim_node *node, int64_t *at, int axis, int64_t n,
+                            mo_fval *out)
 {
     const mo_field *f = s->e->draw->field;
     operand_along(s, node->in[0], at, axis, n, out);
@@ -157,7 +168,8 @@ static void pointwise_along(const scope *s, const mo_prim_node *node, int64_t *a
         operand_along(s, node->in[1], at, axis, n, other);
         for (int64_t i = 0; i < n; i++) out[i] = mo_field_binary(f, node->op, out[i], other[i]);
     } else {
-        if (node->op == MO_OP_CAST && mo_cast_is_identity(s->body->nodes[node->in[0]].dtype, node->dtype)) return;
+        if (node->op == MO_OP_CAST && mo_cast_is_identity(s->body->nodes[node->in[0]].dtype, node->dtype))
+            return;
         for (int64_t i = 0; i < n; i++) out[i] = mo_field_unary(f, node, out[i]);
     }
 }
@@ -173,15 +185,14 @@ static int inner_axis(const mo_prim *body, mo_axes reduced)
 
 static bool next_outer(const mo_prim *body, mo_axes outer, int64_t *at)
 {
-    MO_FOR_AXES(a, outer)
-    {
+    MO_FOR_AXES(a, outer) {
         if (++at[a] < body->axes[a].extent) return true;
         at[a] = 0;
     }
     return false;
 }
 
-/* One element of a reduction or a product at `at`. */
+/* One element of a reduction at `at`. */
 static mo_fval reduce_at(const scope *s, const mo_prim_node *node, const int64_t *free_at)
 {
     const mo_field *f = s->e->draw->field;
@@ -190,25 +201,103 @@ static mo_fval reduce_at(const scope *s, const mo_prim_node *node, const int64_t
     MO_FOR_AXES(a, node->reduced) at[a] = 0;
     int inner = inner_axis(s->body, node->reduced);
     mo_axes outer = node->reduced & ~(1u << inner);
-    mo_field_sum sum = mo_field_sum_start(f);
-    mo_fval left[CHUNK], right[CHUNK], acc = {0, 0, 0, 0};
-    bool product = node->op == MO_OP_MATMUL;
+    mo_fval chunk[CHUNK], acc = {0, 0, 0, 0};
     do {
         for (int64_t start = 0; start < s->body->axes[inner].extent; start += CHUNK) {
             int64_t run = s->body->axes[inner].extent - start;
             if (run > CHUNK) run = CHUNK;
             at[inner] = start;
             s->e->products += run;
-            operand_along(s, node->in[0], at, inner, run, left);
-            if (product) operand_along(s, node->in[1], at, inner, run, right);
+            operand_along(s, node->in[0], at, inner, run, chunk);
             for (int64_t i = 0; i < run; i++) {
-                if (product) mo_field_sum_add(f, &sum, left[i], right[i]);
-                else if (acc.state == 0) acc = mo_field_reduce_start(f, node->op, left[i]);
-                else acc = mo_field_reduce_step(f, node->op, acc, left[i]);
+                if (acc.state == 0)
+                    acc = mo_field_reduce_start(f, node->op, chunk[i]);
+                else
+                    acc = mo_field_reduce_step(f, node->op, acc, chunk[i]);
             }
         }
     } while (next_outer(s->body, outer, at));
-    return product ? mo_field_sum_end(f, &sum) : mo_field_reduce_end(f, node->op, acc);
+    return mo_field_reduce_end(f, node->op, acc);
+}
+
+/* A block of a product: `rows` indices of the axis `row` (-1: one) by n of `column` (-1: one), where `left`
+ * does not depend on `column` and `right` not on `row`. */
+typedef struct {
+    int left, right; /* operands */
+    int row, column;
+    int64_t rows, n;
+} block;
+
+static bool has_axis(const scope *s, int node, int axis)
+{
+    return axis >= 0 && (s->body->nodes[node].axes >> axis & 1u);
+}
+
+static void product_block(const scope *s, const mo_prim_node *node, const block *b, const int64_t *free_at,
+                          mo_fval *out)
+{
+    const mo_field *f = s->e->draw->field;
+    int64_t at[MO_MAX_AXES];
+    memcpy(at, free_at, sizeof at);
+    MO_FOR_AXES(a, node->reduced) at[a] = 0;
+    int inner = inner_axis(s->body, node->reduced);
+    mo_field_sum sums[BLOCK];
+    mo_fval left[ROWS][CHUNK], right[CHUNK];
+    for (int64_t i = 0; i < b->rows * b->n; i++) sums[i] = mo_field_sum_start(f);
+    do {
+        for (int64_t start = 0; start < s->body->axes[inner].extent; start += CHUNK) {
+            int64_t run = s->body->axes[inner].extent - start;
+            if (run > CHUNK) run = CHUNK;
+            at[inner] = start;
+            s->e->products += run * b->rows * b->n;
+            for (int64_t r = 0; r < b->rows; r++) {
+                if (b->row >= 0) at[b->row] = free_at[b->row] + r;
+                operand_along(s, b->left, at, inner, run, left[r]);
+            }
+            if (b->row >= 0) at[b->row] = free_at[b->row];
+            for (int64_t j = 0; j < b->n; j++) {
+                if (b->column >= 0) at[b->column] = free_at[b->column] + j;
+                operand_along(s, b->right, at, inner, run, right);
+                for (int64_t r = 0; r < b->rows; r++)
+                    mo_field_sum_dot(f, &sums[r * b->n + j], left[r], right, run);
+            }
+            if (b->column >= 0) at[b->column] = free_at[b->column];
+        }
+    } while (next_outer(s->body, node->reduced & ~(1u << inner), at));
+    for (int64_t i = 0; i < b->rows * b->n; i++) out[i] = mo_field_sum_end(f, &sums[i]);
+}
+
+/* The block of n elements along `axis`; `wanted` rows where some axis allows it. False if both operands
+ * depend on `axis`, so that there is nothing to share. */
+static bool plan_block(const scope *s, const mo_prim_node *node, const int64_t *at, int axis, int64_t n,
+                       int64_t wanted, block *b)
+{
+    *b = (block){node->in[0], node->in[1], -1, axis, 1, n};
+    if (has_axis(s, b->left, axis)) *b = (block){node->in[1], node->in[0], -1, axis, 1, n};
+    if (has_axis(s, b->left, axis)) return false;
+    if (wanted == 1 || axis < 0) return true;
+    MO_FOR_AXES(a, node->axes) {
+        int64_t rows = s->body->axes[a].extent - at[a];
+        if (a == axis || has_axis(s, b->right, a) || rows <= b->rows) continue;
+        b->row = a;
+        b->rows = rows < wanted ? rows : wanted;
+    }
+    if (b->rows > BLOCK / n) b->rows = BLOCK / n;
+    return true;
+}
+
+static void product_along(const scope *s, const mo_prim_node *node, const int64_t *at, int axis, int64_t n,
+                          mo_fval *out)
+{
+    block b;
+    if (plan_block(s, node, at, axis, n, 1, &b)) {
+        product_block(s, node, &b, at, out);
+        return;
+    }
+    int64_t own[MO_MAX_AXES];
+    memcpy(own, at, sizeof own);
+    plan_block(s, node, at, -1, 1, 1, &b);
+    for (int64_t i = 0; i < n; i++, own[axis]++) product_block(s, node, &b, own, out + i);
 }
 
 static void compute(const scope *s, int index, int64_t *at, int axis, int64_t n, mo_fval *out)
@@ -218,12 +307,13 @@ static void compute(const scope *s, int index, int64_t *at, int axis, int64_t n,
     if (node->op == MO_OP_ITER) {
         iterator_along(s, node, at, axis, n, out);
     } else if (node->op == MO_OP_CONST) {
-        *out = node->const_axes == 0 ? mo_field_constant(f, node->number)
-                                     : mo_field_integer(f, mo_prim_extent(s->body, node->const_axes));
+        *out = mo_field_constant(f, node->number); /* lengths too: it is the number that code is made from */
     } else if (node->op == MO_OP_ACCUM) {
         operand_along(s, node->in[0], at, axis, n, out);
     } else if (mo_op_is_pointwise(node->op)) {
         pointwise_along(s, node, at, axis, n, out);
+    } else if (node->op == MO_OP_MATMUL) {
+        product_along(s, node, at, axis, n, out);
     } else {
         int64_t own[MO_MAX_AXES];
         memcpy(own, at, sizeof own);
@@ -234,6 +324,36 @@ static void compute(const scope *s, int index, int64_t *at, int axis, int64_t n,
     }
 }
 
+/* Position of an element in the memory of its node, and the step along `axis`. */
+static int64_t memo_position(const scope *s, int index, const int64_t *at, int axis, int64_t *stride)
+{
+    int64_t position = 0, step = 1;
+    *stride = 0;
+    for (int a = s->body->n_axes - 1; a >= 0; a--) {
+        if (!has_axis(s, index, a)) continue;
+        position += at[a] * step;
+        if (a == axis) *stride = step;
+        step *= s->body->axes[a].extent;
+    }
+    return position;
+}
+
+/* These elements of a product and more rows of them go to its memory; false if there are none to share. */
+static bool eager_rows(const scope *s, int index, const int64_t *at, int axis, int64_t n)
+{
+    const mo_prim_node *node = &s->body->nodes[index];
+    mo_fval values[BLOCK];
+    int64_t stride, row_stride;
+    block b;
+    if (!plan_block(s, node, at, axis, n, ROWS, &b)) return false;
+    product_block(s, node, &b, at, values);
+    int64_t position = memo_position(s, index, at, axis, &stride);
+    memo_position(s, index, at, b.row, &row_stride);
+    for (int64_t r = 0; r < b.rows; r++)
+        mo_memo_put(&s->memos[index], position + r * row_stride, stride, n, values + r * n);
+    return true;
+}
+
 /* At most CHUNK elements along an axis that the value has; `at` is left as it was. */
 static void node_along(const scope *s, int index, int64_t *at, int axis, int64_t n, mo_fval *out)
 {
@@ -242,14 +362,12 @@ static void node_along(const scope *s, int index, int64_t *at, int axis, int64_t
         compute(s, index, at, axis, n, out);
         return;
     }
-    int64_t position = 0, stride = 0, step = 1;
-    for (int a = s->body->n_axes - 1; a >= 0; a--) {
-        if (!(s->body->nodes[index].axes >> a & 1u)) continue;
-        position += at[a] * step;
-        if (a == axis) stride = step;
-        step *= s->body->axes[a].extent;
-    }
+    int64_t stride, position = memo_position(s, index, at, axis, &stride);
     if (mo_memo_get(memo, position, stride, n, out)) return;
+    bool product = s->body->nodes[index].op == MO_OP_MATMUL;
+    if (s->e->eager && product && axis >= 0 && eager_rows(s, index, at, axis, n) &&
+        mo_memo_get(memo, position, stride, n, out))
+        return;
     compute(s, index, at, axis, n, out);
     mo_memo_put(memo, position, stride, n, out);
 }
@@ -270,7 +388,8 @@ static int axis_of_stride(const mo_prim *body, const mo_access *access, int64_t 
     return -1;
 }
 
-void mo_mugraph_eval_along(mo_mugraph_eval *e, int tensor, int64_t offset, int64_t stride, int64_t n, mo_fval *out)
+void mo_mugraph_eval_along(mo_mugraph_eval *e, int tensor, int64_t offset, int64_t stride, int64_t n,
+                           mo_fval *out)
 {
     const writer *w = &e->writers[tensor];
     if (w->body == NULL) {

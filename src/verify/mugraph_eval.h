@@ -17,7 +17,11 @@ void mo_mugraph_eval_free(mo_mugraph_eval *eval);
 void mo_mugraph_eval_forget(mo_mugraph_eval *eval);
 
 /* n elements of a tensor of the muGraph, from `offset` (in elements of memory) on, `stride` apart. */
-void mo_mugraph_eval_along(mo_mugraph_eval *eval, int tensor, int64_t offset, int64_t stride, int64_t n, mo_fval *out);
+void mo_mugraph_eval_along(mo_mugraph_eval *eval, int tensor, int64_t offset, int64_t stride, int64_t n,
+                           mo_fval *out);
+
+/* Every element will be asked for: products are computed for several rows at once. */
+void mo_mugraph_eval_set_eager(mo_mugraph_eval *eval, bool eager);
 
 /* Multiply-add steps done since the last forget. */
 int64_t mo_mugraph_eval_products(const mo_mugraph_eval *eval);

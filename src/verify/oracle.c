@@ -71,10 +71,10 @@ double mo_oracle_pointwise(mo_op op, const mo_attrs *attrs, double a, double b)
 typedef struct {
     const mo_oracle *o;
     const mo_node *node;
-    mo_attrs attrs;                    /* numbers rounded where the mode asks for it */
+    mo_attrs attrs; /* numbers rounded where the mode asks for it */
     const double *operand[2];
     double number[2];
-    int64_t stride[2][MO_MAX_RANK];    /* 0 where the operand is broadcast */
+    int64_t stride[2][MO_MAX_RANK]; /* 0 where the operand is broadcast */
     mo_shape shape;
     double *out;
 } pointwise_task;
@@ -157,7 +157,8 @@ static void do_node(const mo_oracle *o, const mo_node *node, double *const *outs
 static int *last_uses(mo_arena *arena, const mo_program *program, bool keep_all)
 {
     int *last = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
-    for (int t = 0; t < program->n_tensors; t++) last[t] = keep_all ? program->n_nodes : program->tensors[t].producer;
+    for (int t = 0; t < program->n_tensors; t++)
+        last[t] = keep_all ? program->n_nodes : program->tensors[t].producer;
     for (int i = 0; i < program->n_nodes; i++)
         for (int j = 0; j < program->nodes[i].n_inputs; j++) {
             int t = program->nodes[i].inputs[j].tensor;

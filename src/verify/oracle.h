@@ -22,7 +22,8 @@ typedef struct {
 /* Somebody who does large products faster. Arrays hold doubles, or floats when `single` (each product and
  * each sum rounded, l ascending). False: not done, it is computed here instead. */
 typedef struct {
-    bool (*run)(void *context, const mo_oracle_matmul *shape, bool single, const void *a, const void *b, void *c);
+    bool (*run)(void *context, const mo_oracle_matmul *shape, bool single, const void *a, const void *b,
+                void *c);
     void *context;
     int64_t least_products; /* smaller ones are not offered */
 } mo_matmul_hook;

@@ -12,7 +12,8 @@
 typedef double double_vector __attribute__((vector_size(4 * sizeof(double))));
 typedef float float_vector __attribute__((vector_size(4 * sizeof(float))));
 
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)
 #define WIDE __attribute__((target_clones("avx2", "default"))) /* the same results: nothing is contracted */
 #else
 #define WIDE
@@ -28,48 +29,48 @@ typedef struct {
 } product;
 
 /* Four rows times one panel; rows beyond the last repeat it. */
-#define DEFINE_TILE(name, type, vector)                                                                       \
-    WIDE static void name(const type *const row[ROWS], int64_t step, int64_t k, const type *columns,          \
-                          type sums[ROWS][PANEL])                                                             \
-    {                                                                                                         \
-        vector s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0}, s20 = {0}, s21 = {0}, s30 = {0}, s31 = {0};        \
-        for (int64_t l = 0; l < k; l++) {                                                                     \
-            vector left, right;                                                                               \
-            memcpy(&left, columns + l * PANEL, sizeof left);                                                  \
-            memcpy(&right, columns + l * PANEL + 4, sizeof right);                                            \
-            type x0 = row[0][l * step], x1 = row[1][l * step], x2 = row[2][l * step], x3 = row[3][l * step];  \
-            s00 += x0 * left, s01 += x0 * right, s10 += x1 * left, s11 += x1 * right;                         \
-            s20 += x2 * left, s21 += x2 * right, s30 += x3 * left, s31 += x3 * right;                         \
-        }                                                                                                     \
-        const vector all[ROWS][2] = {{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}};                         \
-        memcpy(sums, all, sizeof all);                                                                        \
+#define DEFINE_TILE(name, type, vector)                                                                      \
+    WIDE static void name(const type *const row[ROWS], int64_t step, int64_t k, const type *columns,         \
+                          type sums[ROWS][PANEL])                                                            \
+    {                                                                                                        \
+        vector s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0}, s20 = {0}, s21 = {0}, s30 = {0}, s31 = {0};       \
+        for (int64_t l = 0; l < k; l++) {                                                                    \
+            vector left, right;                                                                              \
+            memcpy(&left, columns + l * PANEL, sizeof left);                                                 \
+            memcpy(&right, columns + l * PANEL + 4, sizeof right);                                           \
+            type x0 = row[0][l * step], x1 = row[1][l * step], x2 = row[2][l * step], x3 = row[3][l * step]; \
+            s00 += x0 * left, s01 += x0 * right, s10 += x1 * left, s11 += x1 * right;                        \
+            s20 += x2 * left, s21 += x2 * right, s30 += x3 * left, s31 += x3 * right;                        \
+        }                                                                                                    \
+        const vector all[ROWS][2] = {{s00, s01}, {s10, s11}, {s20, s21}, {s30, s31}};                        \
+        memcpy(sums, all, sizeof all);                                                                       \
     }
 
 DEFINE_TILE(tile_double, double, double_vector)
 DEFINE_TILE(tile_float, float, float_vector)
 
-#define DEFINE_PANEL(name, type, a_of, b_of, tile)                                                            \
-    static void name(const product *p, int64_t batch, int64_t first)                                          \
-    {                                                                                                         \
-        const mo_oracle_matmul *s = &p->shape;                                                                \
-        int64_t width = s->n - first < PANEL ? s->n - first : PANEL;                                          \
-        type *columns = calloc((size_t)(s->k * PANEL), sizeof *columns);                                      \
-        if (columns == NULL) MO_BUG("out of memory");                                                         \
-        const type *b = (b_of) + batch * s->b_batch + first * s->b_n;                                         \
-        for (int64_t l = 0; l < s->k; l++)                                                                    \
-            for (int64_t j = 0; j < width; j++) columns[l * PANEL + j] = b[l * s->b_k + j * s->b_n];          \
-        for (int64_t i = 0; i < s->m; i += ROWS) {                                                            \
-            type sums[ROWS][PANEL];                                                                           \
-            const type *row[ROWS];                                                                            \
-            int64_t rows = s->m - i < ROWS ? s->m - i : ROWS;                                                 \
-            for (int64_t r = 0; r < ROWS; r++)                                                                \
-                row[r] = (a_of) + batch * s->a_batch + (i + (r < rows ? r : rows - 1)) * s->a_m;              \
-            tile(row, s->a_k, s->k, columns, sums);                                                           \
-            for (int64_t r = 0; r < rows; r++)                                                                \
-                for (int64_t j = 0; j < width; j++)                                                           \
-                    p->out[(batch * s->m + i + r) * s->n + first + j] = (double)sums[r][j];                   \
-        }                                                                                                     \
-        free(columns);                                                                                        \
+#define DEFINE_PANEL(name, type, a_of, b_of, tile)                                                   \
+    static void name(const product *p, int64_t batch, int64_t first)                                 \
+    {                                                                                                \
+        const mo_oracle_matmul *s = &p->shape;                                                       \
+        int64_t width = s->n - first < PANEL ? s->n - first : PANEL;                                 \
+        type *columns = calloc((size_t)(s->k * PANEL), sizeof *columns);                             \
+        if (columns == NULL) MO_BUG("out of memory");                                                \
+        const type *b = (b_of) + batch * s->b_batch + first * s->b_n;                                \
+        for (int64_t l = 0; l < s->k; l++)                                                           \
+            for (int64_t j = 0; j < width; j++) columns[l * PANEL + j] = b[l * s->b_k + j * s->b_n]; \
+        for (int64_t i = 0; i < s->m; i += ROWS) {                                                   \
+            type sums[ROWS][PANEL];                                                                  \
+            const type *row[ROWS];                                                                   \
+            int64_t rows = s->m - i < ROWS ? s->m - i : ROWS;                                        \
+            for (int64_t r = 0; r < ROWS; r++)                                                       \
+                row[r] = (a_of) + batch * s->a_batch + (i + (r < rows ? r : rows - 1)) * s->a_m;     \
+            tile(row, s->a_k, s->k, columns, sums);                                                  \
+            for (int64_t r = 0; r < rows; r++)                                                       \
+                for (int64_t j = 0; j < width; j++)                                                  \
+                    p->out[(batch * s->m + i + r) * s->n + first + j] = (double)sums[r][j];          \
+        }                                                                                            \
+        free(columns);                                                                               \
     }
 
 DEFINE_PANEL(panel_double, double, p->a_double, p->b_double, tile_double)
@@ -80,8 +81,10 @@ static void panel_task(void *context, int worker, int64_t index)
     (void)worker;
     const product *p = context;
     int64_t batch = index / p->panels, first = index % p->panels * PANEL;
-    if (p->a_float != NULL) panel_float(p, batch, first);
-    else panel_double(p, batch, first);
+    if (p->a_float != NULL)
+        panel_float(p, batch, first);
+    else
+        panel_double(p, batch, first);
 }
 
 /* Rounded to the compute dtype, as floats. An input already has the values of its own dtype. */
@@ -91,7 +94,8 @@ static float *to_floats(const mo_tensor *tensor, const double *values)
     bool rounded = tensor->producer < 0 && tensor->compute == tensor->dtype;
     float *copy = malloc(sizeof *copy * (size_t)n);
     if (copy == NULL) MO_BUG("out of memory");
-    for (int64_t i = 0; i < n; i++) copy[i] = (float)(rounded ? values[i] : mo_dtype_round(tensor->compute, values[i]));
+    for (int64_t i = 0; i < n; i++)
+        copy[i] = (float)(rounded ? values[i] : mo_dtype_round(tensor->compute, values[i]));
     return copy;
 }
 

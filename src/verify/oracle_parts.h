@@ -8,9 +8,9 @@
 typedef struct {
     const mo_program *program;
     const mo_oracle_options *options;
-    bool single;              /* f32 steps */
+    bool single; /* f32 steps */
     mo_pool *pool;
-    const double **tensors;   /* by tensor: inputs and what has been computed */
+    const double **tensors; /* by tensor: inputs and what has been computed */
 } mo_oracle;
 
 /* A result of one step in the precision of the mode. */

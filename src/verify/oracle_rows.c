@@ -9,8 +9,8 @@
 /* The rows of a tensor: elements that differ only in the given dimensions. */
 typedef struct {
     int64_t rows, length;
-    int64_t *row;      /* position of the first element of each row */
-    int64_t *element;  /* steps to the elements of a row */
+    int64_t *row;     /* position of the first element of each row */
+    int64_t *element; /* steps to the elements of a row */
 } row_set;
 
 static bool is_reduced(const mo_attrs *attrs, int dim)

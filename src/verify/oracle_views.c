@@ -16,7 +16,8 @@ static void copy(const mo_shape *shape, double *to, const int64_t *to_strides, c
     }
     int last = shape->rank - 1;
     for (;;) {
-        for (int64_t i = 0; i < shape->dim[last]; i++) to[i * to_strides[last]] = from[i * from_strides[last]];
+        for (int64_t i = 0; i < shape->dim[last]; i++)
+            to[i * to_strides[last]] = from[i * from_strides[last]];
         int d = last - 1;
         for (; d >= 0; d--) {
             to += to_strides[d];

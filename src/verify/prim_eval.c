@@ -33,8 +33,7 @@ static void nest_start(nest *n, const mo_instance *instance, mo_axes axes, const
 {
     n->depth = 0;
     n->at[0] = n->at[1] = 0;
-    MO_FOR_AXES(a, axes)
-    {
+    MO_FOR_AXES(a, axes) {
         n->extent[n->depth] = instance->extent[a];
         n->counter[n->depth] = 0;
         n->step[0][n->depth] = steps0[a];
@@ -91,10 +90,14 @@ static void pointwise(const mo_field *f, const mo_instance *instance, const mo_p
     nest n;
     nest_start(&n, instance, node->axes, steps[0], steps[1]);
     do {
-        if (identity) *out = a[n.at[0]];
-        else if (node->op == MO_OP_POW) *out = mo_field_pow(f, a[n.at[0]], operands[1].node->number);
-        else if (node->n_in == 2) *out = mo_field_binary(f, node->op, a[n.at[0]], b[n.at[1]]);
-        else *out = mo_field_unary(f, node, a[n.at[0]]);
+        if (identity)
+            *out = a[n.at[0]];
+        else if (node->op == MO_OP_POW)
+            *out = mo_field_pow(f, a[n.at[0]], operands[1].node->number);
+        else if (node->n_in == 2)
+            *out = mo_field_binary(f, node->op, a[n.at[0]], b[n.at[1]]);
+        else
+            *out = mo_field_unary(f, node, a[n.at[0]]);
         out++;
     } while (nest_next(&n));
 }
@@ -125,8 +128,10 @@ static void reduction(const mo_field *f, const mo_instance *instance, const mo_p
     nest_start(&inner, instance, node->reduced, steps[0], steps[1]);
     do {
         const mo_fval *a = operands[0].values + outer.at[0];
-        if (node->op == MO_OP_MATMUL) *out++ = sum_products(f, &inner, a, operands[1].values + outer.at[1]);
-        else *out++ = reduce(f, node->op, &inner, a);
+        if (node->op == MO_OP_MATMUL)
+            *out++ = sum_products(f, &inner, a, operands[1].values + outer.at[1]);
+        else
+            *out++ = reduce(f, node->op, &inner, a);
     } while (nest_next(&outer));
 }
 
@@ -152,7 +157,8 @@ void mo_prim_eval_node(const mo_field *f, const mo_instance *instance, const mo_
     }
 }
 
-void mo_prim_eval(const mo_field *f, const mo_instance *instance, const mo_prim *graph, mo_fval *const *values)
+void mo_prim_eval(const mo_field *f, const mo_instance *instance, const mo_prim *graph,
+                  mo_fval *const *values)
 {
     for (int i = 0; i < graph->n_nodes; i++) {
         const mo_prim_node *node = &graph->nodes[i];

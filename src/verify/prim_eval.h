@@ -11,12 +11,12 @@
 /* Small extents, and the contents of memory. */
 typedef struct {
     int extent[MO_MAX_AXES];
-    const mo_shape *shapes;     /* by tensor number; dimensions that no axis runs over included */
-    mo_fval *const *data;       /* row-major over `shapes`; NULL where nothing is read */
+    const mo_shape *shapes; /* by tensor number; dimensions that no axis runs over included */
+    mo_fval *const *data;   /* row-major over `shapes`; NULL where nothing is read */
 } mo_instance;
 
 typedef struct {
-    const mo_prim_node *node;   /* the operand itself: its axes, its dtype, its number */
+    const mo_prim_node *node; /* the operand itself: its axes, its dtype, its number */
     const mo_fval *values;
 } mo_prim_operand;
 
@@ -27,7 +27,8 @@ void mo_prim_eval_node(const mo_field *f, const mo_instance *instance, const mo_
                        const mo_prim_operand *operands, mo_fval *out);
 
 /* values[i] has room for node i (mo_instance_size of its axes). */
-void mo_prim_eval(const mo_field *f, const mo_instance *instance, const mo_prim *graph, mo_fval *const *values);
+void mo_prim_eval(const mo_field *f, const mo_instance *instance, const mo_prim *graph,
+                  mo_fval *const *values);
 
 /* Writes a value with these free axes through a saver into data[access.tensor]. An axis that the value does
  * not have repeats it. */

@@ -75,10 +75,11 @@ static double element(const evaluation *e, const mo_prim_node *node, int *at)
     if (node->op == MO_OP_CONST)
         return node->const_axes == 0 ? node->number : (double)mo_instance_size(e->instance, node->const_axes);
     if (node->op == MO_OP_ACCUM) return operand(e, node->in[0], at);
-    mo_attrs attrs = {.min = node->min, .max = node->max, .approximate_tanh = node->approximate_tanh,
-                      .dtype = node->dtype};
+    mo_attrs attrs = {
+        .min = node->min, .max = node->max, .approximate_tanh = node->approximate_tanh, .dtype = node->dtype};
     double x = operand(e, node->in[0], at);
-    if (node->op == MO_OP_CAST && mo_cast_is_identity(e->graph->nodes[node->in[0]].dtype, node->dtype)) return x;
+    if (node->op == MO_OP_CAST && mo_cast_is_identity(e->graph->nodes[node->in[0]].dtype, node->dtype))
+        return x;
     return mo_oracle_pointwise(node->op, &attrs, x, node->n_in == 2 ? operand(e, node->in[1], at) : 0.0);
 }
 

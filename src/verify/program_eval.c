@@ -50,15 +50,24 @@ mo_program_eval *mo_program_eval_new(const mo_program *program, const mo_draw *d
     return e;
 }
 
+void mo_program_eval_set_eager(mo_program_eval *e, bool eager)
+{
+    e->eager = eager;
+}
+
 static void clear_all(mo_program_eval *e, bool release)
 {
     for (int t = 0; t < e->program->n_tensors; t++) {
-        if (release) free(e->tensors[t].values);
-        else mo_memo_clear(&e->tensors[t]);
+        if (release)
+            free(e->tensors[t].values);
+        else
+            mo_memo_clear(&e->tensors[t]);
     }
     for (int i = 0; i < 2 * e->program->n_nodes; i++) {
-        if (release) free(e->rows[i].values);
-        else mo_memo_clear(&e->rows[i]);
+        if (release)
+            free(e->rows[i].values);
+        else
+            mo_memo_clear(&e->rows[i]);
     }
 }
 
@@ -112,8 +121,8 @@ bool mo_mask_keeps(const mo_field *f, int64_t offset, int64_t row, int64_t colum
 }
 
 /* An operand of an operator that broadcasts: elements for the output's index along the output's `dim`. */
-static void broadcast_along(mo_program_eval *e, int tensor, int rank_out, const int64_t *index, int dim, int64_t n,
-                            mo_fval *out)
+static void broadcast_along(mo_program_eval *e, int tensor, int rank_out, const int64_t *index, int dim,
+                            int64_t n, mo_fval *out)
 {
     const mo_shape *shape = &e->program->tensors[tensor].shape;
     int64_t own[MO_MAX_RANK] = {0};
@@ -170,7 +179,10 @@ static void pointwise_along(mo_program_eval *e, int index_of_node, const int64_t
         for (int64_t i = 0; i < n; i++) out[i] = mo_field_binary(f, node->op, out[i], other[i]);
     } else {
         const mo_attrs *a = &node->attrs;
-        mo_prim_node attrs = {.op = node->op, .dtype = a->dtype, .min = a->min, .max = a->max,
+        mo_prim_node attrs = {.op = node->op,
+                              .dtype = a->dtype,
+                              .min = a->min,
+                              .max = a->max,
                               .approximate_tanh = a->approximate_tanh};
         mo_dtype from = e->program->tensors[node->inputs[0].tensor].dtype;
         if (node->op == MO_OP_CAST && mo_cast_is_identity(from, a->dtype)) return;
@@ -179,8 +191,8 @@ static void pointwise_along(mo_program_eval *e, int index_of_node, const int64_t
 }
 
 /* Index of an operand of a matmul: batch dimensions broadcast, the last two are given. */
-static void matmul_index(const mo_shape *shape, int rank_out, const int64_t *index, bool transposed, int64_t row,
-                         int64_t column, int64_t own[MO_MAX_RANK])
+static void matmul_index(const mo_shape *shape, int rank_out, const int64_t *index, bool transposed,
+                         int64_t row, int64_t column, int64_t own[MO_MAX_RANK])
 {
     int shift = rank_out - shape->rank;
     for (int d = 0; d < shape->rank - 2; d++) own[d] = shape->dim[d] == 1 ? 0 : index[d + shift];
@@ -188,8 +200,9 @@ static void matmul_index(const mo_shape *shape, int rank_out, const int64_t *ind
     own[shape->rank - 1] = transposed ? row : column;
 }
 
-/* One row times the columns from `first` on. */
-static void row_times_columns(mo_program_eval *e, const mo_node *node, const int64_t *index, int64_t n, mo_fval *out)
+/* `rows` rows times `n` columns, from `index` on; rows * n is at most MO_EVAL_BLOCK. */
+static void rows_times_columns(mo_program_eval *e, const mo_node *node, const int64_t *index, int64_t rows,
+                               int64_t n, mo_fval *out)
 {
     const mo_program *program = e->program;
     int a = node->inputs[0].tensor, b = node->inputs[1].tensor;
@@ -198,22 +211,24 @@ static void row_times_columns(mo_program_eval *e, const mo_node *node, const int
     bool ta = node->attrs.transpose_a, tb = node->attrs.transpose_b;
     int dim_a = sa->rank - 1 - (ta ? 1 : 0), dim_b = sb->rank - 2 + (tb ? 1 : 0);
     const mo_field *f = e->draw->field;
-    mo_field_sum sums[MO_EVAL_CHUNK];
-    mo_fval left[MO_EVAL_CHUNK], right[MO_EVAL_CHUNK];
-    for (int64_t j = 0; j < n; j++) sums[j] = mo_field_sum_start(f);
+    mo_field_sum sums[MO_EVAL_BLOCK];
+    mo_fval left[MO_EVAL_ROWS][MO_EVAL_CHUNK], right[MO_EVAL_CHUNK];
+    for (int64_t j = 0; j < rows * n; j++) sums[j] = mo_field_sum_start(f);
     for (int64_t k = 0; k < sa->dim[dim_a]; k += MO_EVAL_CHUNK) {
         int64_t run = sa->dim[dim_a] - k < MO_EVAL_CHUNK ? sa->dim[dim_a] - k : MO_EVAL_CHUNK;
         int64_t own[MO_MAX_RANK] = {0};
-        matmul_index(sa, rank, index, ta, index[rank - 2], k, own);
-        mo_program_eval_along(e, a, own, dim_a, run, left);
+        for (int64_t r = 0; r < rows; r++) {
+            matmul_index(sa, rank, index, ta, index[rank - 2] + r, k, own);
+            mo_program_eval_along(e, a, own, dim_a, run, left[r]);
+        }
         for (int64_t j = 0; j < n; j++) {
             matmul_index(sb, rank, index, tb, k, index[rank - 1] + j, own);
             mo_program_eval_along(e, b, own, dim_b, run, right);
-            for (int64_t i = 0; i < run; i++) mo_field_sum_add(f, &sums[j], left[i], right[i]);
+            for (int64_t r = 0; r < rows; r++) mo_field_sum_dot(f, &sums[r * n + j], left[r], right, run);
         }
-        e->products += run * n;
+        e->products += run * n * rows;
     }
-    for (int64_t j = 0; j < n; j++) out[j] = mo_field_sum_end(f, &sums[j]);
+    for (int64_t j = 0; j < rows * n; j++) out[j] = mo_field_sum_end(f, &sums[j]);
 }
 
 static void matmul_along(mo_program_eval *e, const mo_node *node, const int64_t *index, int dim, int64_t n,
@@ -221,12 +236,12 @@ static void matmul_along(mo_program_eval *e, const mo_node *node, const int64_t 
 {
     int rank = e->program->tensors[node->outputs[0]].shape.rank;
     if (dim < 0 || dim == rank - 1) {
-        row_times_columns(e, node, index, n, out);
+        rows_times_columns(e, node, index, 1, n, out);
         return;
     }
     int64_t at[MO_MAX_RANK] = {0};
     memcpy(at, index, sizeof *at * (size_t)rank);
-    for (int64_t i = 0; i < n; i++, at[dim]++) row_times_columns(e, node, at, 1, out + i);
+    for (int64_t i = 0; i < n; i++, at[dim]++) rows_times_columns(e, node, at, 1, 1, out + i);
 }
 
 /* Row-major positions are the same on both sides; runs that stay within one dimension of the input are
@@ -279,8 +294,8 @@ static void concat_along(mo_program_eval *e, const mo_node *node, const int64_t 
     }
 }
 
-static void view_along(mo_program_eval *e, const mo_node *node, int output, const int64_t *index, int dim, int64_t n,
-                       mo_fval *out)
+static void view_along(mo_program_eval *e, const mo_node *node, int output, const int64_t *index, int dim,
+                       int64_t n, mo_fval *out)
 {
     int in = node->inputs[0].tensor;
     int64_t own[MO_MAX_RANK];
@@ -350,15 +365,31 @@ static void compute(mo_program_eval *e, int tensor, const int64_t *index, int di
     case MO_KIND_REDUCE: mo_program_reduce_along(e, t->producer, index, dim, n, out); return;
     case MO_KIND_VIEW: view_along(e, node, t->producer_output, index, dim, n, out); return;
     case MO_KIND_COMPOUND:
-        if (node->op == MO_OP_CAUSAL_MASK) mask_along(e, node, index, dim, n, out);
-        else compound_along(e, t->producer, index, dim, n, out);
+        if (node->op == MO_OP_CAUSAL_MASK)
+            mask_along(e, node, index, dim, n, out);
+        else
+            compound_along(e, t->producer, index, dim, n, out);
         return;
     default: MO_BUG("%s in a program", mo_op_name(node->op));
     }
 }
 
+/* This row of a product and some that follow go to the memory of the tensor. */
+static void eager_rows(mo_program_eval *e, const mo_node *node, const mo_shape *shape, const int64_t *index,
+                       int64_t position, int64_t n)
+{
+    mo_fval block[MO_EVAL_BLOCK];
+    int64_t rows = shape->dim[shape->rank - 2] - index[shape->rank - 2], row = shape->dim[shape->rank - 1];
+    if (rows > MO_EVAL_ROWS) rows = MO_EVAL_ROWS;
+    if (rows > MO_EVAL_BLOCK / n) rows = MO_EVAL_BLOCK / n;
+    rows_times_columns(e, node, index, rows, n, block);
+    for (int64_t r = 0; r < rows; r++)
+        mo_memo_put(&e->tensors[node->outputs[0]], position + r * row, 1, n, block + r * n);
+}
+
 /* At most MO_EVAL_CHUNK elements. */
-static void chunk_along(mo_program_eval *e, int tensor, const int64_t *index, int dim, int64_t n, mo_fval *out)
+static void chunk_along(mo_program_eval *e, int tensor, const int64_t *index, int dim, int64_t n,
+                        mo_fval *out)
 {
     const mo_shape *shape = &e->program->tensors[tensor].shape;
     mo_memo *memo = &e->tensors[tensor];
@@ -371,12 +402,17 @@ static void chunk_along(mo_program_eval *e, int tensor, const int64_t *index, in
     for (int d = 0; d < shape->rank; d++) position += index[d] * strides[d];
     int64_t stride = dim < 0 ? 0 : strides[dim];
     if (mo_memo_get(memo, position, stride, n, out)) return;
+    const mo_node *node = &e->program->nodes[e->program->tensors[tensor].producer];
+    if (e->eager && node->op == MO_OP_MATMUL && dim == shape->rank - 1) {
+        eager_rows(e, node, shape, index, position, n);
+        if (mo_memo_get(memo, position, stride, n, out)) return;
+    }
     compute(e, tensor, index, dim, n, out);
     mo_memo_put(memo, position, stride, n, out);
 }
 
-void mo_program_eval_along(mo_program_eval *e, int tensor, const int64_t index[MO_MAX_RANK], int dim, int64_t n,
-                           mo_fval *out)
+void mo_program_eval_along(mo_program_eval *e, int tensor, const int64_t index[MO_MAX_RANK], int dim,
+                           int64_t n, mo_fval *out)
 {
     const mo_tensor *t = &e->program->tensors[tensor];
     if (tensor < e->program->n_inputs) {

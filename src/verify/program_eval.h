@@ -21,6 +21,10 @@ typedef struct {
 /* `draw` gives the inputs and the field and may change between calls of mo_program_eval_forget.
  * `random_mask`: causal masks are random patterns (small instances). */
 mo_program_eval *mo_program_eval_new(const mo_program *program, const mo_draw *draw, bool random_mask);
+/* Every element will be asked for, along the last dimension: products are computed for several rows at once.
+ */
+void mo_program_eval_set_eager(mo_program_eval *eval, bool eager);
+
 void mo_program_eval_free(mo_program_eval *eval);
 
 /* Drops all values (the inputs have changed), the list of bad radicands and the count of products. */

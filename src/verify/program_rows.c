@@ -46,8 +46,8 @@ static mo_fval row_step(const mo_field *f, row_kind kind, mo_fval acc, mo_fval x
 
 /* Reduces the row of `tensor` through `index` over `attrs->axes`, of x - shift where a shift is given.
  * Maximum and minimum start from their first element. */
-static mo_fval reduce_row(mo_program_eval *e, int tensor, const mo_attrs *attrs, const int64_t *index, row_kind kind,
-                          const mo_fval *shift)
+static mo_fval reduce_row(mo_program_eval *e, int tensor, const mo_attrs *attrs, const int64_t *index,
+                          row_kind kind, const mo_fval *shift)
 {
     const mo_shape *shape = &e->program->tensors[tensor].shape;
     const mo_field *f = e->draw->field;
@@ -130,7 +130,8 @@ void mo_program_rows_along(mo_program_eval *e, int node, int fact, const int64_t
     }
 }
 
-void mo_program_reduce_along(mo_program_eval *e, int node, const int64_t *index, int dim, int64_t n, mo_fval *out)
+void mo_program_reduce_along(mo_program_eval *e, int node, const int64_t *index, int dim, int64_t n,
+                             mo_fval *out)
 {
     const mo_node *nd = &e->program->nodes[node];
     const mo_shape *shape = &e->program->tensors[nd->inputs[0].tensor].shape;

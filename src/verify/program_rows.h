@@ -5,15 +5,18 @@
 #include "verify/memo.h"
 #include "verify/program_eval.h"
 
-#define MO_EVAL_CHUNK 256 /* elements that are computed at once */
+#define MO_EVAL_CHUNK 256  /* elements that are computed at once */
+#define MO_EVAL_ROWS 16    /* rows of a product */
+#define MO_EVAL_BLOCK 1024 /* elements of a product */
 
 struct mo_program_eval {
     const mo_program *program;
     const mo_draw *draw;
     bool random_mask;
+    bool eager;
     mo_arena *arena;
-    mo_memo *tensors;   /* by tensor */
-    mo_memo *rows;      /* two for each node: factor and mean of its rows */
+    mo_memo *tensors; /* by tensor */
+    mo_memo *rows;    /* two for each node: factor and mean of its rows */
     mo_bad_radicand *bad;
     int n_bad, capacity_bad;
     int64_t products;
@@ -31,6 +34,7 @@ void mo_program_rows_along(mo_program_eval *e, int node, int fact, const int64_t
                            mo_fval *out);
 
 /* Elements of the result of a reduction. */
-void mo_program_reduce_along(mo_program_eval *e, int node, const int64_t *index, int dim, int64_t n, mo_fval *out);
+void mo_program_reduce_along(mo_program_eval *e, int node, const int64_t *index, int dim, int64_t n,
+                             mo_fval *out);
 
 #endif

@@ -109,9 +109,11 @@ static void view_dims(const node_dims *n, int index)
     const mo_node *node = n->node;
     int in = node->inputs[0].tensor, out = output_of(n);
     if (node->op == MO_OP_TRANSPOSE) {
-        for (int d = 0; d < rank_of(n, out); d++) agree(n, dims_of(n, in)[node->attrs.perm[d]], dims_of(n, out)[d]);
+        for (int d = 0; d < rank_of(n, out); d++)
+            agree(n, dims_of(n, in)[node->attrs.perm[d]], dims_of(n, out)[d]);
     } else if (node->op == MO_OP_RESHAPE) {
-        MO_CHECK(mo_dims_reshape(n->shrink->dims, dims_of(n, in), rank_of(n, in), dims_of(n, out), rank_of(n, out)));
+        MO_CHECK(mo_dims_reshape(n->shrink->dims, dims_of(n, in), rank_of(n, in), dims_of(n, out),
+                                 rank_of(n, out)));
     } else if (node->op == MO_OP_BROADCAST_TO) {
         agree_from_end(n, in, 0);
     } else if (node->op == MO_OP_SPLIT) {

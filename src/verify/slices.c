@@ -41,8 +41,10 @@ static void map_matmul(const mo_node *node, int operand, const mo_shape *in, con
 {
     bool transposed = operand == 0 ? node->attrs.transpose_a : node->attrs.transpose_b;
     from_end(in, out, 2, map);
-    if (operand == 0) map[in->rank - 2 + (transposed ? 1 : 0)] = (int8_t)(out->rank - 2);
-    else map[in->rank - 1 - (transposed ? 1 : 0)] = (int8_t)(out->rank - 1);
+    if (operand == 0)
+        map[in->rank - 2 + (transposed ? 1 : 0)] = (int8_t)(out->rank - 2);
+    else
+        map[in->rank - 1 - (transposed ? 1 : 0)] = (int8_t)(out->rank - 1);
 }
 
 /* Dimensions before and after the part that a reshape rearranges. */
@@ -53,7 +55,8 @@ static void map_reshape(const mo_shape *in, const mo_shape *out, int8_t map[MO_M
         map[d] = (int8_t)d;
         d++;
     }
-    while (last < in->rank - d && last < out->rank - d && in->dim[in->rank - 1 - last] == out->dim[out->rank - 1 - last]) {
+    while (last < in->rank - d && last < out->rank - d &&
+           in->dim[in->rank - 1 - last] == out->dim[out->rank - 1 - last]) {
         map[in->rank - 1 - last] = (int8_t)(out->rank - 1 - last);
         last++;
     }
@@ -151,7 +154,8 @@ static mo_slice_choice choose(const alignments *a, int node, const bool *chosen)
             if (c.dim[d] >= 0) slices *= program->tensors[x].shape.dim[d];
         }
         c.radicands = radicands / slices > 0 ? radicands / slices : 1;
-        bool better = slices > best_slices || (slices == best_slices && best.input >= 0 && chosen[best.input] && !chosen[x]);
+        bool better = slices > best_slices ||
+                      (slices == best_slices && best.input >= 0 && chosen[best.input] && !chosen[x]);
         if (!better) continue;
         best = c;
         best_slices = slices;

@@ -9,9 +9,9 @@
 #include "verify/program_eval.h"
 
 typedef struct {
-    int input;              /* -1: the node has no root, or nothing to draw again */
+    int input;               /* -1: the node has no root, or nothing to draw again */
     int8_t dim[MO_MAX_RANK]; /* for each dimension of the input: the radicand's dimension, or -1 */
-    int64_t radicands;      /* number of radicands that share one slice */
+    int64_t radicands;       /* number of radicands that share one slice */
 } mo_slice_choice;
 
 /* One choice for each node; cuts the inputs of `draw` into slices accordingly. */

@@ -53,11 +53,11 @@ typedef struct {
 enum { MO_EMU_MAX_ARGS = 32 };
 
 typedef struct {
-    const char *kernel; /* an extern "C" name */
+    const char *kernel;              /* an extern "C" name */
     mo_emu_dim grid, block, cluster; /* cluster: zeros mean 1 */
     unsigned shared_bytes;
-    bool cooperative;   /* all blocks at once */
-    bool racy;          /* do not look for races: two to three times faster */
+    bool cooperative; /* all blocks at once */
+    bool racy;        /* do not look for races: two to three times faster */
     int n_args;
     const void *args[MO_EMU_MAX_ARGS]; /* all arguments are pointers */
     uint64_t seed;

@@ -26,13 +26,13 @@ void mo_emu_cp_async(mo_emu *emu, const void *pc, void *to, const void *from, in
 {
     thread *t = emu->running;
     if (bytes != 4 && bytes != 8 && bytes != 16) mo_emu_fail(emu, t, pc, "cp.async of %d bytes", bytes);
-    if (valid < 0 || valid > bytes)
-        mo_emu_fail(emu, t, pc, "cp.async reads %d of %d bytes", valid, bytes);
+    if (valid < 0 || valid > bytes) mo_emu_fail(emu, t, pc, "cp.async reads %d of %d bytes", valid, bytes);
     size_t size = (size_t)bytes;
     location where = mo_emu_locate(emu, t, pc, "cp.async (to)", to, size, size, MO_EMU_SHARED);
     if (where.block != t->block) mo_emu_fail(emu, t, pc, "cp.async into another block");
     if (valid > 0) {
-        location source = mo_emu_locate(emu, t, pc, "cp.async (from)", from, (size_t)valid, size, MO_EMU_GLOBAL);
+        location source =
+            mo_emu_locate(emu, t, pc, "cp.async (from)", from, (size_t)valid, size, MO_EMU_GLOBAL);
         mo_emu_touch(emu, t, pc, &source, (size_t)valid, READ);
     } else if ((uintptr_t)from % size != 0) {
         mo_emu_fail(emu, t, pc, "cp.async (from): pointer not aligned to %d bytes", bytes);
@@ -41,8 +41,10 @@ void mo_emu_cp_async(mo_emu *emu, const void *pc, void *to, const void *from, in
     copy c = {(unsigned)where.offset, (unsigned)bytes, (unsigned)valid, from, t->commit_group};
     append(t, c);
     emu->counts.async_bytes += size;
-    if (emu->late) memset(to, 0xff, size);
-    else land(emu, t, &c);
+    if (emu->late)
+        memset(to, 0xff, size);
+    else
+        land(emu, t, &c);
 }
 
 void mo_emu_cp_commit(mo_emu *emu, const void *pc)

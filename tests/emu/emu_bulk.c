@@ -17,7 +17,8 @@ static mbar *find_mbar(mo_emu *emu, thread *t, const void *pc, const void *at, c
     for (unsigned i = 0; i < b->n_mbars; i++) {
         if (b->mbars[i].offset != where.offset) continue;
         if (memcmp(at, &MBAR_MARK, 8) != 0)
-            mo_emu_fail(emu, t, pc, "%s: the mbarrier at shared offset %zu was overwritten", what, where.offset);
+            mo_emu_fail(emu, t, pc, "%s: the mbarrier at shared offset %zu was overwritten", what,
+                        where.offset);
         const uint32_t *clock = mo_emu_clock(emu, t);
         if (emu->clock_slots > 0 && clock[b->mbars[i].init_slot] < b->mbars[i].init_step)
             mo_emu_fail(emu, t, pc, "%s: no barrier orders this after mbarrier.init", what);
@@ -32,13 +33,17 @@ void mo_emu_mbar_init(mo_emu *emu, const void *pc, unsigned long long *bar, unsi
     location where = mo_emu_locate(emu, t, pc, "mbarrier.init", bar, 8, 8, MO_EMU_SHARED);
     block *b = &emu->blocks[t->block];
     if (where.block != t->block || b->n_mbars == MAX_MBARS || arrivals == 0)
-        mo_emu_fail(emu, t, pc, "mbarrier.init: %s", arrivals == 0 ? "no arrivals" : "another block's, or too many");
+        mo_emu_fail(emu, t, pc, "mbarrier.init: %s",
+                    arrivals == 0 ? "no arrivals" : "another block's, or too many");
     mo_emu_touch(emu, t, pc, &where, 8, WRITE);
     memcpy(bar, &MBAR_MARK, 8);
     mbar *m = &b->mbars[b->n_mbars];
-    *m = (mbar){.offset = (unsigned)where.offset, .arrivals = arrivals, .pending = arrivals,
+    *m = (mbar){.offset = (unsigned)where.offset,
+                .arrivals = arrivals,
+                .pending = arrivals,
                 .slot = emu->n_threads + t->block * BULK_SLOTS + b->n_mbars % BULK_SLOTS,
-                .init_slot = t->index, .init_step = mo_emu_clock(emu, t)[t->index]};
+                .init_slot = t->index,
+                .init_step = mo_emu_clock(emu, t)[t->index]};
     m->clock = calloc(emu->n_slots, sizeof *m->clock);
     m->done_clock = calloc(emu->n_slots, sizeof *m->done_clock);
     if (m->clock == NULL || m->done_clock == NULL) abort();
@@ -59,7 +64,8 @@ void mo_emu_mbar_arrive(mo_emu *emu, const void *pc, unsigned long long *bar, un
 {
     thread *t = emu->running;
     mbar *m = find_mbar(emu, t, pc, bar, "mbarrier.arrive");
-    if (m->pending == 0) mo_emu_fail(emu, t, pc, "mbarrier.arrive: more than %u arrivals in a phase", m->arrivals);
+    if (m->pending == 0)
+        mo_emu_fail(emu, t, pc, "mbarrier.arrive: more than %u arrivals in a phase", m->arrivals);
     m->pending--;
     m->bytes += bytes;
     mo_emu_clock_join(m->clock, mo_emu_clock(emu, t), emu->clock_slots);
@@ -86,8 +92,8 @@ static void put_box(mo_emu *emu, const bulk *b)
         for (unsigned y = 0; y < map->box[1]; y++)
             for (unsigned x = 0; x < map->box[0]; x++, put += e) {
                 int64_t i = (int64_t)b->at[0] + x, j = (int64_t)b->at[1] + y, k = (int64_t)b->at[2] + z;
-                bool inside = i >= 0 && j >= 0 && k >= 0 && (uint64_t)i < map->size[0] && (uint64_t)j < map->size[1] &&
-                              (map->rank < 3 || (uint64_t)k < map->size[2]);
+                bool inside = i >= 0 && j >= 0 && k >= 0 && (uint64_t)i < map->size[0] &&
+                              (uint64_t)j < map->size[1] && (map->rank < 3 || (uint64_t)k < map->size[2]);
                 /* The swizzle works on addresses, and shared memory starts at a multiple of 1024. */
                 unsigned char *to = shared + swizzled(map, b->offset + put);
                 if (!inside) {
@@ -103,8 +109,10 @@ static void put_box(mo_emu *emu, const bulk *b)
 static void put_bytes(mo_emu *emu, const bulk *b)
 {
     unsigned char *shared = mo_emu_shared_bytes(emu, b->block, 0);
-    if (b->map.rank == 0) memcpy(shared + b->offset, b->from, b->bytes);
-    else put_box(emu, b);
+    if (b->map.rank == 0)
+        memcpy(shared + b->offset, b->from, b->bytes);
+    else
+        put_box(emu, b);
 }
 
 /* The barrier's clock learns of the engine's step, so that those who wait for the phase know of it. */
@@ -158,8 +166,10 @@ static void issue(mo_emu *emu, thread *t, const void *pc, bulk b, unsigned long 
     b.bar = (unsigned)(m - emu->blocks[t->block].mbars);
     mo_emu_flight_begin(emu, t, pc, b.block, b.offset, b.bytes, m->slot);
     emu->counts.async_bytes += b.bytes;
-    if (emu->late) memset(mo_emu_shared_bytes(emu, b.block, b.offset), 0xff, b.bytes);
-    else put_bytes(emu, &b);
+    if (emu->late)
+        memset(mo_emu_shared_bytes(emu, b.block, b.offset), 0xff, b.bytes);
+    else
+        put_bytes(emu, &b);
     bulk *kept = malloc(sizeof *kept);
     if (kept == NULL) abort();
     *kept = b;
@@ -190,7 +200,8 @@ void mo_emu_tma_load(mo_emu *emu, const void *pc, void *to, const void *map_poin
     const mo_emu_tensor_map *map = map_pointer;
     const char *wrong = map_error(map);
     if (wrong != NULL) mo_emu_fail(emu, t, pc, "the tensor map has %s", wrong);
-    if (rank != map->rank) mo_emu_fail(emu, t, pc, "a copy of rank %d with a map of rank %d", rank, map->rank);
+    if (rank != map->rank)
+        mo_emu_fail(emu, t, pc, "a copy of rank %d with a map of rank %d", rank, map->rank);
     bulk b = {.map = *map};
     b.bytes = map->box[0] * map->box[1] * (rank == 3 ? map->box[2] : 1) * (unsigned)map->element_bytes;
     size_t align = map->swizzle == 0 ? 128 : (size_t)map->swizzle * 8;

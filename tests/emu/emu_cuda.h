@@ -30,7 +30,8 @@ static const mo_emu_api *mo_emu_call;
 static const unsigned char *mo_emu_stacks;
 static size_t mo_emu_stacks_size;
 
-extern "C" MO_EMU_QUIET void mo_emu_attach(mo_emu *self, const mo_emu_api *api, const void *stacks, size_t size)
+extern "C" MO_EMU_QUIET void mo_emu_attach(mo_emu *self, const mo_emu_api *api, const void *stacks,
+                                           size_t size)
 {
     mo_emu_self = self;
     mo_emu_call = api;
@@ -46,25 +47,25 @@ extern "C" MO_EMU_QUIET unsigned char *mo_emu_static_shared(size_t *size)
 
 /* ---- hooks of the compiler ---- */
 
-#define MO_EMU_ACCESS(name, bytes, write)                                                      \
-    MO_EMU_QUIET void name(void *at)                                                           \
-    {                                                                                          \
-        if ((size_t)((const unsigned char *)at - mo_emu_stacks) >= mo_emu_stacks_size)         \
-            mo_emu_call->access(mo_emu_self, MO_EMU_PC, at, bytes, write);                     \
+#define MO_EMU_ACCESS(name, bytes, write)                                              \
+    MO_EMU_QUIET void name(void *at)                                                   \
+    {                                                                                  \
+        if ((size_t)((const unsigned char *)at - mo_emu_stacks) >= mo_emu_stacks_size) \
+            mo_emu_call->access(mo_emu_self, MO_EMU_PC, at, bytes, write);             \
     }
 
-#define MO_EMU_ACCESS_SIZES(prefix, write)     \
-    MO_EMU_ACCESS(prefix##1, 1, write)         \
-    MO_EMU_ACCESS(prefix##2, 2, write)         \
-    MO_EMU_ACCESS(prefix##4, 4, write)         \
-    MO_EMU_ACCESS(prefix##8, 8, write)         \
+#define MO_EMU_ACCESS_SIZES(prefix, write) \
+    MO_EMU_ACCESS(prefix##1, 1, write)     \
+    MO_EMU_ACCESS(prefix##2, 2, write)     \
+    MO_EMU_ACCESS(prefix##4, 4, write)     \
+    MO_EMU_ACCESS(prefix##8, 8, write)     \
     MO_EMU_ACCESS(prefix##16, 16, write)
 
-#define MO_EMU_ACCESS_RANGE(name, write)                                                       \
-    MO_EMU_QUIET void name(void *at, size_t bytes)                                             \
-    {                                                                                          \
-        if ((size_t)((const unsigned char *)at - mo_emu_stacks) >= mo_emu_stacks_size)         \
-            mo_emu_call->access(mo_emu_self, MO_EMU_PC, at, (unsigned)bytes, write);           \
+#define MO_EMU_ACCESS_RANGE(name, write)                                               \
+    MO_EMU_QUIET void name(void *at, size_t bytes)                                     \
+    {                                                                                  \
+        if ((size_t)((const unsigned char *)at - mo_emu_stacks) >= mo_emu_stacks_size) \
+            mo_emu_call->access(mo_emu_self, MO_EMU_PC, at, (unsigned)bytes, write);   \
     }
 
 extern "C" {
@@ -195,7 +196,8 @@ MO_EMU_FN bool mo_emu_mbar_try_wait(unsigned long long *bar, unsigned parity)
     return mo_emu_call->mbar_try_wait(mo_emu_self, MO_EMU_PC, bar, parity);
 }
 
-MO_EMU_FN void mo_emu_tma_load(void *to, const void *map, int rank, int x, int y, int z, unsigned long long *bar)
+MO_EMU_FN void mo_emu_tma_load(void *to, const void *map, int rank, int x, int y, int z,
+                               unsigned long long *bar)
 {
     int at[3] = {x, y, z};
     mo_emu_call->tma_load(mo_emu_self, MO_EMU_PC, to, *(const void *const *)map, rank, at, bar);
@@ -228,8 +230,14 @@ MO_EMU_FN void *mo_emu_cluster_map(void *smem, unsigned rank)
 
 /* ---- CUDA built-ins (after all headers: several of the names occur there) ---- */
 
-#define MO_EMU_VECTOR2(name, type, align) struct alignas(align) name { type x, y; }
-#define MO_EMU_VECTOR4(name, type, align) struct alignas(align) name { type x, y, z, w; }
+#define MO_EMU_VECTOR2(name, type, align) \
+    struct alignas(align) name {          \
+        type x, y;                        \
+    }
+#define MO_EMU_VECTOR4(name, type, align) \
+    struct alignas(align) name {          \
+        type x, y, z, w;                  \
+    }
 
 MO_EMU_VECTOR2(int2, int, 8);
 MO_EMU_VECTOR4(int4, int, 16);
@@ -238,12 +246,30 @@ MO_EMU_VECTOR4(uint4, unsigned, 16);
 MO_EMU_VECTOR2(float2, float, 8);
 MO_EMU_VECTOR4(float4, float, 16);
 
-static inline int2 make_int2(int x, int y) { return int2{x, y}; }
-static inline int4 make_int4(int x, int y, int z, int w) { return int4{x, y, z, w}; }
-static inline uint2 make_uint2(unsigned x, unsigned y) { return uint2{x, y}; }
-static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return uint4{x, y, z, w}; }
-static inline float2 make_float2(float x, float y) { return float2{x, y}; }
-static inline float4 make_float4(float x, float y, float z, float w) { return float4{x, y, z, w}; }
+static inline int2 make_int2(int x, int y)
+{
+    return int2{x, y};
+}
+static inline int4 make_int4(int x, int y, int z, int w)
+{
+    return int4{x, y, z, w};
+}
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return uint2{x, y};
+}
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return uint4{x, y, z, w};
+}
+static inline float2 make_float2(float x, float y)
+{
+    return float2{x, y};
+}
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return float4{x, y, z, w};
+}
 
 MO_EMU_FN const mo_emu_place *mo_emu_where()
 {
@@ -251,22 +277,67 @@ MO_EMU_FN const mo_emu_place *mo_emu_where()
 }
 
 /* By value, so that the kernel text does not touch the emulator's memory. */
-MO_EMU_FN mo_emu_dim mo_emu_thread_idx() { return mo_emu_where()->thread; }
-MO_EMU_FN mo_emu_dim mo_emu_block_idx() { return mo_emu_where()->block; }
-MO_EMU_FN mo_emu_dim mo_emu_block_dim() { return mo_emu_where()->block_dim; }
-MO_EMU_FN mo_emu_dim mo_emu_grid_dim() { return mo_emu_where()->grid_dim; }
+MO_EMU_FN mo_emu_dim mo_emu_thread_idx()
+{
+    return mo_emu_where()->thread;
+}
+MO_EMU_FN mo_emu_dim mo_emu_block_idx()
+{
+    return mo_emu_where()->block;
+}
+MO_EMU_FN mo_emu_dim mo_emu_block_dim()
+{
+    return mo_emu_where()->block_dim;
+}
+MO_EMU_FN mo_emu_dim mo_emu_grid_dim()
+{
+    return mo_emu_where()->grid_dim;
+}
 
-static inline float __uint_as_float(unsigned x) { return mo_emu_as_float(x); }
-static inline unsigned __float_as_uint(float x) { return mo_emu_as_uint(x); }
-static inline float __int_as_float(int x) { return mo_emu_as_float((unsigned)x); }
-static inline int __float_as_int(float x) { return (int)mo_emu_as_uint(x); }
-static inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-static inline int min(int a, int b) { return a < b ? a : b; }
-static inline int max(int a, int b) { return a > b ? a : b; }
-static inline unsigned min(unsigned a, unsigned b) { return a < b ? a : b; }
-static inline unsigned max(unsigned a, unsigned b) { return a > b ? a : b; }
-static inline long long min(long long a, long long b) { return a < b ? a : b; }
-static inline long long max(long long a, long long b) { return a > b ? a : b; }
+static inline float __uint_as_float(unsigned x)
+{
+    return mo_emu_as_float(x);
+}
+static inline unsigned __float_as_uint(float x)
+{
+    return mo_emu_as_uint(x);
+}
+static inline float __int_as_float(int x)
+{
+    return mo_emu_as_float((unsigned)x);
+}
+static inline int __float_as_int(float x)
+{
+    return (int)mo_emu_as_uint(x);
+}
+static inline float rsqrtf(float x)
+{
+    return 1.0f / sqrtf(x);
+}
+static inline int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+static inline int max(int a, int b)
+{
+    return a > b ? a : b;
+}
+static inline unsigned min(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+static inline unsigned max(unsigned a, unsigned b)
+{
+    return a > b ? a : b;
+}
+static inline long long min(long long a, long long b)
+{
+    return a < b ? a : b;
+}
+static inline long long max(long long a, long long b)
+{
+    return a > b ? a : b;
+}
 
 #define threadIdx mo_emu_thread_idx()
 #define blockIdx mo_emu_block_idx()

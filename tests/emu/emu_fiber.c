@@ -30,12 +30,19 @@ void mo_stacks_close(mo_stacks *stacks)
 
 #if MO_FIBER_UCONTEXT
 
-#if defined(__SANITIZE_ADDRESS__) || (defined(__has_include) && __has_include(<sanitizer/common_interface_defs.h>) && \
-                                      defined(__has_feature))
-#include <sanitizer/common_interface_defs.h>
+/* GCC and clang each say in their own way that AddressSanitizer is on; without it ucontext needs no help. */
+#if defined(__SANITIZE_ADDRESS__)
 #define FIBER_SANITIZED 1
-#else
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define FIBER_SANITIZED 1
+#endif
+#endif
+#ifndef FIBER_SANITIZED
 #define FIBER_SANITIZED 0
+#endif
+#if FIBER_SANITIZED
+#include <sanitizer/common_interface_defs.h>
 #endif
 
 /* makecontext passes ints only. */

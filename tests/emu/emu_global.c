@@ -90,7 +90,8 @@ static void acquire_from(mo_emu *emu, thread *t, const void *at)
     for (unsigned i = 0; i <= emu->n_groups / 64; i++) emu->ordered_groups[i] |= w->groups[i];
 }
 
-void mo_emu_load_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes, bool acquire)
+void mo_emu_load_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes,
+                         bool acquire)
 {
     thread *t = emu->running;
     t->pc = pc;
@@ -101,7 +102,8 @@ void mo_emu_load_relaxed(mo_emu *emu, const void *pc, void *to, const void *from
     if (acquire) acquire_from(emu, t, from);
 }
 
-void mo_emu_store_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes, bool release)
+void mo_emu_store_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes,
+                          bool release)
 {
     thread *t = emu->running;
     location where = mo_emu_locate(emu, t, pc, "store", to, bytes, bytes, MO_EMU_GLOBAL);

@@ -27,7 +27,8 @@ static bool measure(mo_emu *emu)
     const mo_emu_launch *l = emu->launch;
     mo_emu_dim c = cluster_shape(l);
     if (l->grid.x % c.x != 0 || l->grid.y % c.y != 0 || l->grid.z % c.z != 0) {
-        snprintf(emu->error, sizeof emu->error, "launch of %s: the grid is not a multiple of the cluster", l->kernel);
+        snprintf(emu->error, sizeof emu->error, "launch of %s: the grid is not a multiple of the cluster",
+                 l->kernel);
         return false;
     }
     unsigned blocks = l->grid.x * l->grid.y * l->grid.z;
@@ -67,8 +68,9 @@ static size_t block_bytes(const mo_emu *emu)
 
 cell *mo_emu_shared_cell(mo_emu *emu, unsigned number, size_t offset)
 {
-    size_t at = offset < MO_EMU_SHARED_LIMIT ? offset / CELL_BYTES
-                                             : dynamic_cells(emu) + (offset - MO_EMU_SHARED_LIMIT) / CELL_BYTES;
+    size_t at = offset < MO_EMU_SHARED_LIMIT
+                    ? offset / CELL_BYTES
+                    : dynamic_cells(emu) + (offset - MO_EMU_SHARED_LIMIT) / CELL_BYTES;
     return &emu->blocks[number].cells[at];
 }
 
@@ -109,7 +111,8 @@ bool mo_emu_group_open(mo_emu *emu)
     }
     for (unsigned i = 0; i < emu->n_buffers; i++) {
         buffer *b = &emu->buffers[i];
-        if (b->writable && !emu->launch->racy) b->cells = zeroed((b->size + CELL_BYTES - 1) / CELL_BYTES, sizeof(cell));
+        if (b->writable && !emu->launch->racy)
+            b->cells = zeroed((b->size + CELL_BYTES - 1) / CELL_BYTES, sizeof(cell));
     }
     return true;
 }
@@ -205,8 +208,13 @@ static void start_thread(mo_emu *emu, unsigned number)
     thread *t = &emu->threads[number];
     unsigned in_block = number % emu->threads_per_block;
     free(t->copies);
-    *t = (thread){.emu = emu, .index = number, .block = number / emu->threads_per_block,
-                  .warp = in_block / WARP, .lane = in_block % WARP, .wait_barrier = -1, .waits_for = "the kernel"};
+    *t = (thread){.emu = emu,
+                  .index = number,
+                  .block = number / emu->threads_per_block,
+                  .warp = in_block / WARP,
+                  .lane = in_block % WARP,
+                  .wait_barrier = -1,
+                  .waits_for = "the kernel"};
     t->place = (mo_emu_place){unflatten(in_block, emu->launch->block), emu->blocks[t->block].index,
                               emu->launch->block, emu->launch->grid};
     mo_emu_clock(emu, t)[number] = 1;
@@ -251,6 +259,7 @@ unsigned char *mo_emu_shared_bytes(mo_emu *emu, unsigned number, size_t offset)
 {
     bool dynamic = offset < MO_EMU_SHARED_LIMIT;
     if (number != emu->loaded)
-        return emu->blocks[number].shared + (dynamic ? offset : offset - MO_EMU_SHARED_LIMIT + emu->launch->shared_bytes);
+        return emu->blocks[number].shared +
+               (dynamic ? offset : offset - MO_EMU_SHARED_LIMIT + emu->launch->shared_bytes);
     return dynamic ? emu->home + offset : emu->statics + (offset - MO_EMU_SHARED_LIMIT);
 }

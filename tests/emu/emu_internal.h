@@ -14,8 +14,8 @@ enum {
     WARP = 32,
     MAX_BARRIERS = 16,
     MAX_MBARS = 64,
-    BULK_SLOTS = 8,      /* per block; an mbarrier uses slot (index % BULK_SLOTS) */
-    CELL_BYTES = 2,      /* granularity of race detection */
+    BULK_SLOTS = 8, /* per block; an mbarrier uses slot (index % BULK_SLOTS) */
+    CELL_BYTES = 2, /* granularity of race detection */
     CELL_READERS = 4,
     MAX_GROUP_THREADS = 8192,
     STACK_BYTES = 128 << 10
@@ -25,11 +25,11 @@ enum {
 typedef struct {
     uint32_t write_step, read_step[CELL_READERS]; /* 0: none */
     uint16_t write_slot, read_slot[CELL_READERS];
-    uint16_t flight;      /* 1 + the slot of an asynchronous copy on its way here, 0: none */
+    uint16_t flight; /* 1 + the slot of an asynchronous copy on its way here, 0: none */
     uint32_t write_pc, read_pc[CELL_READERS];
-    uint32_t group;       /* 1 + group of these accesses (global memory) */
-    bool atomic;          /* the last write was atomic or relaxed */
-    bool written;         /* by this launch */
+    uint32_t group;                 /* 1 + group of these accesses (global memory) */
+    bool atomic;                    /* the last write was atomic or relaxed */
+    bool written;                   /* by this launch */
     bool other_reads, other_writes; /* by earlier groups that are not ordered before this one */
 } cell;
 
@@ -41,23 +41,23 @@ typedef enum { RUNNABLE, POLLING, IN_WARP, IN_BARRIER, IN_CLUSTER, DONE } fiber_
 typedef struct {
     unsigned offset, bytes, valid;
     const unsigned char *from;
-    unsigned group;       /* commits that went before it */
+    unsigned group; /* commits that went before it */
 } copy;
 
 typedef struct {
     mo_emu *emu;
     mo_fiber fiber;
     fiber_state state;
-    unsigned index;       /* in the group; also its clock slot */
+    unsigned index; /* in the group; also its clock slot */
     unsigned block, warp, lane;
     mo_emu_place place;
     const char *waits_for;
-    int wait_detail;      /* barrier id or source line */
-    void *args;           /* of the warp-wide operation it is in */
+    int wait_detail; /* barrier id or source line */
+    void *args;      /* of the warp-wide operation it is in */
     const void *pc;
-    int wait_barrier;     /* the barrier it waits at, -1: none */
+    int wait_barrier;                       /* the barrier it waits at, -1: none */
     unsigned cluster_phase, cluster_waited; /* arrivals and waits at the cluster barrier */
-    copy *copies;         /* issued, not waited for, oldest first */
+    copy *copies;                           /* issued, not waited for, oldest first */
     unsigned n_copies, cap_copies;
     unsigned commit_group;
 } thread;
@@ -68,22 +68,22 @@ typedef struct {
     unsigned live, arrived; /* of its lanes; in the warp-wide operation */
     const char *operation;
     int detail;
-    unsigned ready;         /* bit set of the lanes that can run */
-    unsigned position;      /* in mo_emu.ready */
+    unsigned ready;    /* bit set of the lanes that can run */
+    unsigned position; /* in mo_emu.ready */
 } warp;
 
 typedef struct {
     unsigned arrived, expected;
     int line;
-    uint32_t *arrivals;   /* per warp: the lanes that arrived */
+    uint32_t *arrivals; /* per warp: the lanes that arrived */
     uint32_t *clock;
 } barrier;
 
 typedef struct {
     unsigned offset, arrivals, pending, phase, slot;
     unsigned init_slot;
-    uint32_t init_step, step; /* of the initialising thread; of the copies that ended here */
-    int64_t bytes;        /* announced minus landed */
+    uint32_t init_step, step;     /* of the initialising thread; of the copies that ended here */
+    int64_t bytes;                /* announced minus landed */
     uint32_t *clock, *done_clock; /* gathered in this phase; as the last phase ended */
 } mbar;
 
@@ -96,7 +96,7 @@ typedef struct {
 /* A bulk copy on its way: a box of a tensor map, or with map.rank 0 contiguous bytes at `from`. */
 typedef struct bulk {
     struct bulk *next;
-    unsigned block, bar;     /* where it lands; number of its mbarrier in the block */
+    unsigned block, bar; /* where it lands; number of its mbarrier in the block */
     unsigned offset, bytes;
     const unsigned char *from;
     mo_emu_tensor_map map;
@@ -106,8 +106,8 @@ typedef struct bulk {
 typedef struct {
     mo_emu_dim index;
     unsigned first_thread, live;
-    unsigned cluster;     /* number within the group */
-    unsigned rank;        /* within the cluster */
+    unsigned cluster;      /* number within the group */
+    unsigned rank;         /* within the cluster */
     unsigned char *shared; /* where its bytes are while another block runs: dynamic, then static */
     cell *cells;
     warp *warps;
@@ -121,15 +121,15 @@ typedef struct {
     unsigned char *bytes;
     size_t size;
     bool writable;
-    cell *cells;          /* of writable buffers, during a launch */
+    cell *cells; /* of writable buffers, during a launch */
 } buffer;
 
 /* A word of global memory used to synchronise blocks. */
 typedef struct {
     const void *at;
-    uint32_t *clock;      /* of the current group */
+    uint32_t *clock; /* of the current group */
     uint32_t clock_group;
-    uint64_t *groups;     /* groups that released here */
+    uint64_t *groups; /* groups that released here */
 } sync_word;
 
 struct mo_emu {
@@ -137,7 +137,7 @@ struct mo_emu {
     void *library;
     char dir[64];
     void (*attach)(mo_emu *self, const mo_emu_api *api, const void *stacks, size_t size);
-    unsigned char *home;  /* mo_smem: dynamic shared memory of the running block */
+    unsigned char *home;    /* mo_smem: dynamic shared memory of the running block */
     unsigned char *statics; /* its static shared memory; offsets from MO_EMU_SHARED_LIMIT on */
     size_t statics_size;
     const unsigned char *image;
@@ -164,14 +164,14 @@ struct mo_emu {
     unsigned clock_slots; /* n_slots, or 0 when races are not looked for: clocks stand still */
     cluster *clusters;
     bulk *bulks;
-    unsigned loaded;      /* block whose bytes are at home */
+    unsigned loaded; /* block whose bytes are at home */
     /* scheduling */
     mo_stacks stacks;
     mo_fiber main_fiber;
     thread *running;
     unsigned *ready, n_ready;
     uint64_t idle_polls;
-    unsigned evictions;   /* of remembered reads */
+    unsigned evictions; /* of remembered reads */
     mo_emu_counts counts;
     bool failed;
     char error[4096];
@@ -205,9 +205,9 @@ cell *mo_emu_shared_cell(mo_emu *emu, unsigned block, size_t offset);
 /* ---- emu_memory.c ---- */
 typedef struct {
     bool shared;
-    unsigned block;       /* shared */
+    unsigned block; /* shared */
     size_t offset;
-    buffer *buffer;       /* global */
+    buffer *buffer; /* global */
 } location;
 
 static inline uint32_t *mo_emu_clock(mo_emu *emu, const thread *t)
@@ -226,18 +226,21 @@ unsigned char *mo_emu_shared_bytes(mo_emu *emu, unsigned block, size_t offset);
 location mo_emu_locate(mo_emu *emu, thread *t, const void *pc, const char *what, const void *at, size_t bytes,
                        size_t align, int space);
 /* Records an access by t and fails on a race. */
-void mo_emu_touch(mo_emu *emu, thread *t, const void *pc, const location *where, size_t bytes, access_kind kind);
+void mo_emu_touch(mo_emu *emu, thread *t, const void *pc, const location *where, size_t bytes,
+                  access_kind kind);
 /* An asynchronous copy into shared memory: while it is on its way, and when its end is known at `step`. */
-void mo_emu_flight_begin(mo_emu *emu, thread *t, const void *pc, unsigned number, unsigned offset, unsigned bytes,
-                         unsigned slot);
-void mo_emu_flight_end(mo_emu *emu, unsigned number, unsigned offset, unsigned bytes, unsigned slot, uint32_t step);
+void mo_emu_flight_begin(mo_emu *emu, thread *t, const void *pc, unsigned number, unsigned offset,
+                         unsigned bytes, unsigned slot);
+void mo_emu_flight_end(mo_emu *emu, unsigned number, unsigned offset, unsigned bytes, unsigned slot,
+                       uint32_t step);
 /* Clock operations. */
 void mo_emu_clock_join(uint32_t *into, const uint32_t *from, unsigned n);
 void mo_emu_step(mo_emu *emu, thread *t);
 
 /* ---- emu_sync.c ---- */
 /* All lanes of a warp meet in `operation`; the last one runs it for all. */
-void mo_emu_meet(mo_emu *emu, const void *pc, const char *name, int detail, void *args, warp_operation *operation);
+void mo_emu_meet(mo_emu *emu, const void *pc, const char *name, int detail, void *args,
+                 warp_operation *operation);
 void mo_emu_thread_exits(mo_emu *emu, thread *t);
 void mo_emu_sync_threads(mo_emu *emu, const void *pc, int line);
 void mo_emu_barrier(mo_emu *emu, const void *pc, int id, int threads, bool wait);
@@ -272,8 +275,10 @@ void mo_emu_mma(mo_emu *emu, const void *pc, int kind, float *d, const unsigned 
 void mo_emu_access(mo_emu *emu, const void *pc, const void *at, unsigned bytes, bool write);
 void mo_emu_load(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes, int space);
 void mo_emu_store(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes, int space);
-void mo_emu_load_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes, bool acquire);
-void mo_emu_store_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes, bool release);
+void mo_emu_load_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes,
+                         bool acquire);
+void mo_emu_store_relaxed(mo_emu *emu, const void *pc, void *to, const void *from, unsigned bytes,
+                          bool release);
 unsigned mo_emu_atomic_add(mo_emu *emu, const void *pc, unsigned *at, unsigned x);
 void mo_emu_add_f32(mo_emu *emu, const void *pc, float *at, float x);
 void mo_emu_words_clear(mo_emu *emu);

@@ -61,8 +61,10 @@ static void describe_stray(const mo_emu *emu, const unsigned char *at, char *tex
         size_t away = below ? (size_t)(b->bytes - at) : (size_t)(at - (b->bytes + b->size));
         if (away >= best) continue;
         best = away;
-        if (below) snprintf(text, size, "%zu bytes before %s", away, b->name);
-        else snprintf(text, size, "%zu bytes after the end of %s (%zu bytes)", away, b->name, b->size);
+        if (below)
+            snprintf(text, size, "%zu bytes before %s", away, b->name);
+        else
+            snprintf(text, size, "%zu bytes after the end of %s (%zu bytes)", away, b->name, b->size);
     }
 }
 
@@ -86,9 +88,11 @@ location mo_emu_locate(mo_emu *emu, thread *t, const void *pc, const char *what,
         mo_emu_fail(emu, t, pc, "%s of %zu bytes outside of all known memory: %s", what, bytes, near);
     }
     if (space == MO_EMU_SHARED && !where.shared)
-        mo_emu_fail(emu, t, pc, "%s needs a pointer into shared memory, got one into %s", what, where.buffer->name);
+        mo_emu_fail(emu, t, pc, "%s needs a pointer into shared memory, got one into %s", what,
+                    where.buffer->name);
     if ((space == MO_EMU_GLOBAL || space == MO_EMU_CONSTANT) && where.shared)
-        mo_emu_fail(emu, t, pc, "%s needs a pointer into global memory, got shared offset %zu", what, where.offset);
+        mo_emu_fail(emu, t, pc, "%s needs a pointer into global memory, got shared offset %zu", what,
+                    where.offset);
     check_range(emu, t, pc, what, &where, bytes);
     if (where.shared && emu->blocks[where.block].live == 0)
         mo_emu_fail(emu, t, pc, "%s of the shared memory of a block that has ended", what);
@@ -103,16 +107,18 @@ location mo_emu_locate(mo_emu *emu, thread *t, const void *pc, const char *what,
 
 static const char *const kind_names[] = {"read", "write", "atomic read", "atomic write"};
 
-static _Noreturn void fail_race(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind,
-                                const char *earlier, unsigned slot, uint32_t earlier_pc)
+static _Noreturn void fail_race(mo_emu *emu, thread *t, const void *pc, const location *where,
+                                access_kind kind, const char *earlier, unsigned slot, uint32_t earlier_pc)
 {
     char who[96], lines[256], place[128];
     mo_emu_describe_thread(emu, slot, who, sizeof who);
     mo_emu_describe_pc(emu, earlier_pc, lines, sizeof lines);
-    if (where->shared) snprintf(place, sizeof place, "shared offset %zu", where->offset);
-    else snprintf(place, sizeof place, "%s offset %zu", where->buffer->name, where->offset);
-    mo_emu_fail(emu, t, pc, "data race: this %s of %s and the %s by %s%s are not ordered", kind_names[kind], place,
-                earlier, who, lines);
+    if (where->shared)
+        snprintf(place, sizeof place, "shared offset %zu", where->offset);
+    else
+        snprintf(place, sizeof place, "%s offset %zu", where->buffer->name, where->offset);
+    mo_emu_fail(emu, t, pc, "data race: this %s of %s and the %s by %s%s are not ordered", kind_names[kind],
+                place, earlier, who, lines);
 }
 
 static bool is_ordered(const uint32_t *clock, uint16_t slot, uint32_t step)
@@ -131,7 +137,8 @@ static void remember_read(mo_emu *emu, const thread *t, cell *c, const uint32_t 
     c->read_pc[put] = pc;
 }
 
-static void check_reads(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind, cell *c)
+static void check_reads(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind,
+                        cell *c)
 {
     const uint32_t *clock = mo_emu_clock(emu, t);
     for (unsigned i = 0; i < CELL_READERS; i++) {
@@ -141,7 +148,8 @@ static void check_reads(mo_emu *emu, thread *t, const void *pc, const location *
     }
 }
 
-static void touch_cell(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind, cell *c)
+static void touch_cell(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind,
+                       cell *c)
 {
     const uint32_t *clock = mo_emu_clock(emu, t);
     bool atomic = kind == ATOMIC_READ || kind == ATOMIC_WRITE;
@@ -163,7 +171,8 @@ static void touch_cell(mo_emu *emu, thread *t, const void *pc, const location *w
 }
 
 /* Accesses of blocks that do not run together: ordered only through release and acquire. */
-static void enter_group(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind, cell *c)
+static void enter_group(mo_emu *emu, thread *t, const void *pc, const location *where, access_kind kind,
+                        cell *c)
 {
     if (c->group == emu->group + 1) return;
     bool atomic = (kind == ATOMIC_READ || kind == ATOMIC_WRITE) && c->atomic;
@@ -173,17 +182,23 @@ static void enter_group(mo_emu *emu, thread *t, const void *pc, const location *
     for (unsigned i = 0; i < CELL_READERS; i++) reads = reads || c->read_step[i] != 0;
     bool writes = kind == WRITE || kind == ATOMIC_WRITE;
     if (!known && !atomic && ((c->write_step != 0 || c->other_writes) || (writes && reads)))
-        mo_emu_fail(emu, t, pc, "data race: this %s of %s offset %zu and a %s by another block are not ordered",
+        mo_emu_fail(emu, t, pc,
+                    "data race: this %s of %s offset %zu and a %s by another block are not ordered",
                     kind_names[kind], where->buffer->name, where->offset, writes && reads ? "read" : "write");
-    *c = (cell){.group = emu->group + 1, .written = c->written, .atomic = c->atomic, .other_reads = reads && !known,
+    *c = (cell){.group = emu->group + 1,
+                .written = c->written,
+                .atomic = c->atomic,
+                .other_reads = reads && !known,
                 .other_writes = (c->write_step != 0 || c->other_writes) && !known};
 }
 
-void mo_emu_touch(mo_emu *emu, thread *t, const void *pc, const location *where, size_t bytes, access_kind kind)
+void mo_emu_touch(mo_emu *emu, thread *t, const void *pc, const location *where, size_t bytes,
+                  access_kind kind)
 {
     bool writes = kind == WRITE || kind == ATOMIC_WRITE;
     if (!where->shared && writes && !where->buffer->writable)
-        mo_emu_fail(emu, t, pc, "write to %s, which is read-only, at offset %zu", where->buffer->name, where->offset);
+        mo_emu_fail(emu, t, pc, "write to %s, which is read-only, at offset %zu", where->buffer->name,
+                    where->offset);
     if (emu->launch->racy || (!where->shared && where->buffer->cells == NULL)) return;
     cell *first = where->shared ? mo_emu_shared_cell(emu, where->block, where->offset)
                                 : &where->buffer->cells[where->offset / CELL_BYTES];
@@ -201,8 +216,8 @@ static unsigned cells_of(unsigned offset, unsigned bytes)
     return (offset + bytes - 1) / CELL_BYTES - offset / CELL_BYTES + 1;
 }
 
-void mo_emu_flight_begin(mo_emu *emu, thread *t, const void *pc, unsigned number, unsigned offset, unsigned bytes,
-                         unsigned slot)
+void mo_emu_flight_begin(mo_emu *emu, thread *t, const void *pc, unsigned number, unsigned offset,
+                         unsigned bytes, unsigned slot)
 {
     if (emu->launch->racy) return;
     cell *cells = mo_emu_shared_cell(emu, number, offset);
@@ -213,7 +228,8 @@ void mo_emu_flight_begin(mo_emu *emu, thread *t, const void *pc, unsigned number
     }
 }
 
-void mo_emu_flight_end(mo_emu *emu, unsigned number, unsigned offset, unsigned bytes, unsigned slot, uint32_t step)
+void mo_emu_flight_end(mo_emu *emu, unsigned number, unsigned offset, unsigned bytes, unsigned slot,
+                       uint32_t step)
 {
     if (emu->launch->racy) return;
     cell *cells = mo_emu_shared_cell(emu, number, offset);

@@ -16,7 +16,8 @@ static const mo_emu_place *running_place(mo_emu *emu)
 
 static unsigned shared_offset(mo_emu *emu, const void *pc, const void *shared)
 {
-    return (unsigned)mo_emu_locate(emu, emu->running, pc, "address conversion", shared, 1, 1, MO_EMU_SHARED).offset;
+    return (unsigned)mo_emu_locate(emu, emu->running, pc, "address conversion", shared, 1, 1, MO_EMU_SHARED)
+        .offset;
 }
 
 static unsigned cluster_rank(mo_emu *emu)
@@ -28,7 +29,8 @@ static void *cluster_map(mo_emu *emu, const void *pc, void *shared, unsigned ran
 {
     thread *t = emu->running;
     location where = mo_emu_locate(emu, t, pc, "mapa", shared, 1, 1, MO_EMU_SHARED);
-    if (rank >= emu->cluster_size) mo_emu_fail(emu, t, pc, "mapa: rank %u of a cluster of %u", rank, emu->cluster_size);
+    if (rank >= emu->cluster_size)
+        mo_emu_fail(emu, t, pc, "mapa: rank %u of a cluster of %u", rank, emu->cluster_size);
     return mo_emu_shared_bytes(emu, t->block - emu->blocks[t->block].rank + rank, where.offset);
 }
 
@@ -161,7 +163,8 @@ void (*mo_emu_find_kernel(mo_emu *emu, const char *name))(void)
 {
     void (*entry)(void);
     *(void **)&entry = symbol(emu, name);
-    if (entry == NULL) snprintf(emu->error, sizeof emu->error, "there is no kernel %s in %s", name, emu->name);
+    if (entry == NULL)
+        snprintf(emu->error, sizeof emu->error, "there is no kernel %s in %s", name, emu->name);
     return entry;
 }
 
@@ -208,7 +211,8 @@ void mo_emu_add_buffer(mo_emu *emu, const char *name, void *bytes, size_t size, 
 {
     emu->buffers = realloc(emu->buffers, (emu->n_buffers + 1) * sizeof *emu->buffers);
     if (emu->buffers == NULL) abort();
-    emu->buffers[emu->n_buffers++] = (buffer){.name = name, .bytes = bytes, .size = size, .writable = writable};
+    emu->buffers[emu->n_buffers++] =
+        (buffer){.name = name, .bytes = bytes, .size = size, .writable = writable};
 }
 
 void mo_emu_forget_buffers(mo_emu *emu)

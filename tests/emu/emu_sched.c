@@ -63,7 +63,8 @@ static thread *choose(mo_emu *emu, const thread *last)
     unsigned rotated = from == 0 ? mask : mask >> from | mask << (WARP - from);
     unsigned lane = ((unsigned)__builtin_ctz(rotated) + from) % WARP;
     unsigned block_number = number / emu->warps_per_block;
-    return &emu->threads[emu->blocks[block_number].first_thread + number % emu->warps_per_block * WARP + lane];
+    return &emu->threads[emu->blocks[block_number].first_thread + number % emu->warps_per_block * WARP +
+                         lane];
 }
 
 void mo_emu_block_thread(mo_emu *emu, thread *t, fiber_state state, const char *what, int detail)
@@ -103,7 +104,8 @@ static void report_stuck(mo_emu *emu, const char *why)
         for (unsigned j = 0; j < emu->n_threads; j++) {
             const thread *u = &emu->threads[j];
             if (u->state == DONE || u->block != t->block || u->waits_for != t->waits_for ||
-                u->wait_detail != t->wait_detail || u->pc != t->pc) continue;
+                u->wait_detail != t->wait_detail || u->pc != t->pc)
+                continue;
             same++;
             if (j < i) before++;
         }
@@ -126,12 +128,13 @@ static void run_thread(void *argument)
     mo_emu *emu = t->emu;
     void *const *a = (void *const *)(uintptr_t)emu->launch->args;
     /* The kernel takes the first n_args of these; the calling convention lets it ignore the rest. */
-    typedef void kernel(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
-                        void *, void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
-                        void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
-    ((kernel *)emu->entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
-                           a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22], a[23], a[24], a[25],
-                           a[26], a[27], a[28], a[29], a[30], a[31]);
+    typedef void kernel(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                        void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                        void *, void *, void *, void *, void *, void *, void *, void *, void *, void *,
+                        void *, void *);
+    ((kernel *)emu->entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12],
+                           a[13], a[14], a[15], a[16], a[17], a[18], a[19], a[20], a[21], a[22], a[23], a[24],
+                           a[25], a[26], a[27], a[28], a[29], a[30], a[31]);
     mo_emu_thread_exits(emu, t);
     t->state = DONE;
     mo_fiber_switch(&t->fiber, &emu->main_fiber);
@@ -156,7 +159,8 @@ static void run_group(mo_emu *emu)
         mo_fiber_switch(&emu->main_fiber, &t->fiber);
         emu->running = NULL;
         if (emu->failed) return;
-        if (t->state != POLLING) emu->idle_polls = 0;
+        if (t->state != POLLING)
+            emu->idle_polls = 0;
         else if (++emu->idle_polls > limit) {
             report_stuck(emu, "no progress: threads poll for something that never happens");
             return;
@@ -178,11 +182,16 @@ static bool check_launch(mo_emu *emu, const mo_emu_launch *l)
 {
     uint64_t threads = (uint64_t)l->block.x * l->block.y * l->block.z;
     const char *wrong = NULL;
-    if (threads == 0 || threads > 1024) wrong = "a block has 1 to 1024 threads";
-    else if (threads % WARP != 0) wrong = "the number of threads of a block is not a multiple of 32";
-    else if ((uint64_t)l->grid.x * l->grid.y * l->grid.z == 0) wrong = "the grid is empty";
-    else if (l->shared_bytes + emu->statics_size > MO_EMU_SHARED_LIMIT) wrong = "too much shared memory";
-    else if (l->n_args < 0 || l->n_args > MO_EMU_MAX_ARGS) wrong = "too many arguments";
+    if (threads == 0 || threads > 1024)
+        wrong = "a block has 1 to 1024 threads";
+    else if (threads % WARP != 0)
+        wrong = "the number of threads of a block is not a multiple of 32";
+    else if ((uint64_t)l->grid.x * l->grid.y * l->grid.z == 0)
+        wrong = "the grid is empty";
+    else if (l->shared_bytes + emu->statics_size > MO_EMU_SHARED_LIMIT)
+        wrong = "too much shared memory";
+    else if (l->n_args < 0 || l->n_args > MO_EMU_MAX_ARGS)
+        wrong = "too many arguments";
     if (wrong != NULL) snprintf(emu->error, sizeof emu->error, "launch of %s: %s", l->kernel, wrong);
     return wrong == NULL;
 }

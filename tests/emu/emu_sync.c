@@ -16,7 +16,8 @@ static void lanes_of(mo_emu *emu, const thread *t, thread **lanes)
 
 /* ---- warp ---- */
 
-void mo_emu_meet(mo_emu *emu, const void *pc, const char *name, int detail, void *args, warp_operation *operation)
+void mo_emu_meet(mo_emu *emu, const void *pc, const char *name, int detail, void *args,
+                 warp_operation *operation)
 {
     thread *t = emu->running, *lanes[WARP];
     warp *w = warp_of(emu, t);
@@ -43,7 +44,8 @@ void mo_emu_meet(mo_emu *emu, const void *pc, const char *name, int detail, void
 static void join_lanes(mo_emu *emu, thread **lanes)
 {
     uint32_t *first = mo_emu_clock(emu, lanes[0]);
-    for (unsigned i = 1; i < WARP; i++) mo_emu_clock_join(first, mo_emu_clock(emu, lanes[i]), emu->clock_slots);
+    for (unsigned i = 1; i < WARP; i++)
+        mo_emu_clock_join(first, mo_emu_clock(emu, lanes[i]), emu->clock_slots);
     for (unsigned i = 1; i < WARP; i++)
         memcpy(mo_emu_clock(emu, lanes[i]), first, emu->clock_slots * sizeof *first);
     for (unsigned i = 0; i < WARP; i++) mo_emu_step(emu, lanes[i]);
@@ -57,12 +59,13 @@ void mo_emu_sync_warp(mo_emu *emu, const void *pc)
 /* ---- block ---- */
 
 /* bar.sync counts whole warps: when a barrier completes, no warp may be there in part. */
-static void check_whole_warps(mo_emu *emu, thread *t, const void *pc, const block *b, const barrier *bar, int id)
+static void check_whole_warps(mo_emu *emu, thread *t, const void *pc, const block *b, const barrier *bar,
+                              int id)
 {
     for (unsigned i = 0; i < emu->warps_per_block; i++)
         if (bar->arrivals[i] != 0 && bar->arrivals[i] != 0xffffffffu)
-            mo_emu_fail(emu, t, pc, "barrier %d of block (%u,%u,%u) completes with only a part of warp %u", id,
-                        b->index.x, b->index.y, b->index.z, i);
+            mo_emu_fail(emu, t, pc, "barrier %d of block (%u,%u,%u) completes with only a part of warp %u",
+                        id, b->index.x, b->index.y, b->index.z, i);
 }
 
 static void release(mo_emu *emu, block *b, unsigned id)
@@ -102,13 +105,15 @@ void mo_emu_sync_threads(mo_emu *emu, const void *pc, int line)
     barrier *bar = &b->barriers[0];
     t->pc = pc;
     if (bar->arrived > 0 && bar->line != line)
-        mo_emu_fail(emu, t, pc, "the block diverges: __syncthreads at line %d here, others wait at line %d", line,
-                    bar->line);
+        mo_emu_fail(emu, t, pc, "the block diverges: __syncthreads at line %d here, others wait at line %d",
+                    line, bar->line);
     bar->line = line;
     t->wait_barrier = 0;
     arrive(emu, t, pc, 0);
-    if (bar->arrived == b->live) release(emu, b, 0);
-    else mo_emu_block_thread(emu, t, IN_BARRIER, "__syncthreads", line);
+    if (bar->arrived == b->live)
+        release(emu, b, 0);
+    else
+        mo_emu_block_thread(emu, t, IN_BARRIER, "__syncthreads", line);
 }
 
 void mo_emu_barrier(mo_emu *emu, const void *pc, int id, int threads, bool wait)
@@ -118,10 +123,12 @@ void mo_emu_barrier(mo_emu *emu, const void *pc, int id, int threads, bool wait)
     t->pc = pc;
     if (id < 1 || id >= MAX_BARRIERS) mo_emu_fail(emu, t, pc, "barrier number %d is not in 1..15", id);
     if (threads <= 0 || threads % WARP != 0 || (unsigned)threads > emu->threads_per_block)
-        mo_emu_fail(emu, t, pc, "barrier %d for %d threads: not a number of whole warps of the block", id, threads);
+        mo_emu_fail(emu, t, pc, "barrier %d for %d threads: not a number of whole warps of the block", id,
+                    threads);
     barrier *bar = &b->barriers[id];
     if (bar->arrived > 0 && bar->expected != (unsigned)threads)
-        mo_emu_fail(emu, t, pc, "barrier %d for %d threads here, for %u elsewhere", id, threads, bar->expected);
+        mo_emu_fail(emu, t, pc, "barrier %d for %d threads here, for %u elsewhere", id, threads,
+                    bar->expected);
     bar->expected = (unsigned)threads;
     t->wait_barrier = wait ? id : -1;
     arrive(emu, t, pc, (unsigned)id);
@@ -142,7 +149,8 @@ static void complete_cluster(mo_emu *emu, cluster *c)
     c->phase++;
     memcpy(c->done_clock, c->clock, emu->clock_slots * sizeof *c->clock);
     for (unsigned i = 0; i < emu->n_threads; i++)
-        if (emu->threads[i].state == IN_CLUSTER && &emu->clusters[emu->blocks[emu->threads[i].block].cluster] == c)
+        if (emu->threads[i].state == IN_CLUSTER &&
+            &emu->clusters[emu->blocks[emu->threads[i].block].cluster] == c)
             mo_emu_make_ready(emu, &emu->threads[i]);
 }
 
@@ -151,7 +159,8 @@ void mo_emu_cluster_arrive(mo_emu *emu, const void *pc)
     thread *t = emu->running;
     cluster *c = &emu->clusters[emu->blocks[t->block].cluster];
     t->pc = pc;
-    if (t->cluster_phase > c->phase) mo_emu_fail(emu, t, pc, "arrives twice at the cluster barrier without waiting");
+    if (t->cluster_phase > c->phase)
+        mo_emu_fail(emu, t, pc, "arrives twice at the cluster barrier without waiting");
     t->cluster_phase = c->phase + 1;
     c->arrived++;
     mo_emu_clock_join(c->clock, mo_emu_clock(emu, t), emu->clock_slots);
@@ -182,7 +191,8 @@ void mo_emu_thread_exits(mo_emu *emu, thread *t)
     t->pc = emu->image;
     mo_emu_copies_end(emu, t);
     if (w->arrived > 0)
-        mo_emu_fail(emu, t, t->pc, "returns from the kernel while other lanes of its warp are in %s", w->operation);
+        mo_emu_fail(emu, t, t->pc, "returns from the kernel while other lanes of its warp are in %s",
+                    w->operation);
     w->live--;
     b->live--;
     c->live--;

@@ -79,7 +79,8 @@ static void run_ldmatrix(mo_emu *emu, thread **lanes)
             unsigned g = lane / 4, t = lane % 4;
             thread *to = lanes[lane];
             unsigned low = shape->trans ? element(emu, to, rows[2 * t], g) : element(emu, to, rows[g], 2 * t);
-            unsigned high = shape->trans ? element(emu, to, rows[2 * t + 1], g) : element(emu, to, rows[g], 2 * t + 1);
+            unsigned high =
+                shape->trans ? element(emu, to, rows[2 * t + 1], g) : element(emu, to, rows[g], 2 * t + 1);
             ((const ldmatrix_args *)to->args)->r[i] = low | high << 16;
         }
     }
@@ -102,7 +103,8 @@ typedef struct {
 static double half_at(int kind, unsigned pair, unsigned high)
 {
     unsigned short bits = (unsigned short)(pair >> (16 * high));
-    return (double)(kind == MO_EMU_MMA_F16 ? mo_emu_f16_to_float(bits) : mo_emu_as_float((unsigned)bits << 16));
+    return (double)(kind == MO_EMU_MMA_F16 ? mo_emu_f16_to_float(bits)
+                                           : mo_emu_as_float((unsigned)bits << 16));
 }
 
 static double tf32(unsigned x)
@@ -139,8 +141,10 @@ static void run_mma(mo_emu *emu, thread **lanes)
     double a[16][16], b[16][8];
     int kind = ((const mma_args *)lanes[0]->args)->kind;
     unsigned depth = kind == MO_EMU_MMA_TF32 ? 8 : 16;
-    if (kind == MO_EMU_MMA_TF32) gather8(lanes, a, b);
-    else gather16(kind, lanes, a, b);
+    if (kind == MO_EMU_MMA_TF32)
+        gather8(lanes, a, b);
+    else
+        gather16(kind, lanes, a, b);
     for (unsigned row = 0; row < 16; row++) {
         double sum[8] = {0};
         for (unsigned k = 0; k < depth; k++)

@@ -53,22 +53,31 @@ static void sums_reference(double *const *in, double *out)
     for (int i = 0; i < 4; i++) out[i] = total(in[0]);
 }
 
+/* clang-format off: a table */
 const sample samples[] = {
-    {"ring_gemm", "ring_gemm", {3, 1, 1}, {128, 1, 1}, {0}, 4 * 3 * 2048, false, 80, 0,
-     {{"x", F16, 8 * 512, 1}, {"w", F16, 512 * 96, 1}, {"y", F16, 8 * 96, 0}}, ring_reference, 0.03},
-    {"row_norm", "row_norm", {5, 1, 1}, {128, 1, 1}, {0}, 16, false, 80, 0,
-     {{"x", F32, 5000, 3}, {"y", F32, 5000, 0}}, norm_reference, 1e-5},
-    {"tma_gemm", "tma_gemm", {2, 1, 1}, {128, 1, 1}, {0}, 4 * 2 * 4096 + 64, false, 90, 1,
-     {{"x", F16, 8 * 512, 1}, {"w", F16, 512 * 128, 1}, {"y", F16, 8 * 128, 0}}, tma_reference, 0.03},
-    {"split_sum", "sum_last_block", {4, 1, 1}, {64, 1, 1}, {0}, 8, false, 80, 0,
-     {{"x", F32, 4096, 1}, {"parts", F32, 4, 0}, {"count", U32, 1, -1}, {"y", F32, 1, 0}}, sum_reference, 1e-3},
-    {"split_sum", "sum_all_blocks", {4, 1, 1}, {64, 1, 1}, {0}, 8, true, 80, 0,
-     {{"x", F32, 4096, 1}, {"parts", F32, 4, 0}, {"count", U32, 1, -1}, {"y", F32, 4, 0}}, sums_reference, 1e-3},
-    {"split_sum", "sum_cluster", {4, 1, 1}, {64, 1, 1}, {4, 1, 1}, 24, false, 90, 0,
-     {{"x", F32, 4096, 1}, {"y", F32, 1, 0}}, sum_reference, 1e-3},
-    {"split_sum", "sum_two_warps", {1, 1, 1}, {64, 1, 1}, {0}, 512, false, 80, 0,
-     {{"x", F32, 4096, 1}, {"y", F32, 1, 0}}, sum_reference, 1e-3},
+    {.file = "ring_gemm", .kernel = "ring_gemm", .least_arch = 80, .reference = ring_reference,
+     .tolerance = 0.03, .grid = {3, 1, 1}, .block = {128, 1, 1}, .shared_bytes = 4 * 3 * 2048,
+     .buffers = {{"x", F16, 8 * 512, 1}, {"w", F16, 512 * 96, 1}, {"y", F16, 8 * 96, 0}}},
+    {.file = "row_norm", .kernel = "row_norm", .least_arch = 80, .reference = norm_reference,
+     .tolerance = 1e-5, .grid = {5, 1, 1}, .block = {128, 1, 1}, .shared_bytes = 16,
+     .buffers = {{"x", F32, 5000, 3}, {"y", F32, 5000, 0}}},
+    {.file = "tma_gemm", .kernel = "tma_gemm", .least_arch = 90, .reference = tma_reference,
+     .tolerance = 0.03, .grid = {2, 1, 1}, .block = {128, 1, 1}, .shared_bytes = 4 * 2 * 4096 + 64, .map_argument = 1,
+     .buffers = {{"x", F16, 8 * 512, 1}, {"w", F16, 512 * 128, 1}, {"y", F16, 8 * 128, 0}}},
+    {.file = "split_sum", .kernel = "sum_last_block", .least_arch = 80, .reference = sum_reference,
+     .tolerance = 1e-3, .grid = {4, 1, 1}, .block = {64, 1, 1}, .shared_bytes = 8,
+     .buffers = {{"x", F32, 4096, 1}, {"parts", F32, 4, 0}, {"count", U32, 1, -1}, {"y", F32, 1, 0}}},
+    {.file = "split_sum", .kernel = "sum_all_blocks", .least_arch = 80, .reference = sums_reference,
+     .tolerance = 1e-3, .grid = {4, 1, 1}, .block = {64, 1, 1}, .shared_bytes = 8, .cooperative = true,
+     .buffers = {{"x", F32, 4096, 1}, {"parts", F32, 4, 0}, {"count", U32, 1, -1}, {"y", F32, 4, 0}}},
+    {.file = "split_sum", .kernel = "sum_cluster", .least_arch = 90, .reference = sum_reference,
+     .tolerance = 1e-3, .grid = {4, 1, 1}, .block = {64, 1, 1}, .cluster = {4, 1, 1}, .shared_bytes = 24,
+     .buffers = {{"x", F32, 4096, 1}, {"y", F32, 1, 0}}},
+    {.file = "split_sum", .kernel = "sum_two_warps", .least_arch = 80, .reference = sum_reference,
+     .tolerance = 1e-3, .grid = {1, 1, 1}, .block = {64, 1, 1}, .shared_bytes = 512,
+     .buffers = {{"x", F32, 4096, 1}, {"y", F32, 1, 0}}},
 };
+/* clang-format on */
 
 const size_t n_samples = sizeof samples / sizeof *samples;
 
@@ -87,7 +96,8 @@ static void append_file(char *text, const char *directory, const char *path)
         exit(1);
     }
     const char *name = strrchr(path, '/');
-    used += (size_t)snprintf(text + used, TEXT_LIMIT - used, "#line 1 \"%s\"\n", name == NULL ? path : name + 1);
+    used +=
+        (size_t)snprintf(text + used, TEXT_LIMIT - used, "#line 1 \"%s\"\n", name == NULL ? path : name + 1);
     used += fread(text + used, 1, TEXT_LIMIT - 2 - used, file);
     text[used] = '\n';
     text[used + 1] = 0;
@@ -137,8 +147,10 @@ void sample_fill(const sample *s, sample_data *d, int number)
     for (size_t i = 0; i < spec->n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         float x = (float)(((double)(state >> 11) * 0x1p-52 - 1) * spec->spread);
-        if (spec->type == F16) ((unsigned short *)bytes)[i] = mo_emu_float_to_f16(x);
-        else ((float *)bytes)[i] = x;
+        if (spec->type == F16)
+            ((unsigned short *)bytes)[i] = mo_emu_float_to_f16(x);
+        else
+            ((float *)bytes)[i] = x;
         d->values[number][i] = value_at(spec, bytes, i);
     }
 }
@@ -165,8 +177,13 @@ void sample_data_free(sample_data *d)
 
 mo_emu_tensor_map sample_map(const void *base)
 {
-    return (mo_emu_tensor_map){.base = base, .rank = 2, .element_bytes = 2, .size = {128, 512, 1}, .stride = {256, 0},
-                               .box = {64, 32, 1}, .swizzle = 128};
+    return (mo_emu_tensor_map){.base = base,
+                               .rank = 2,
+                               .element_bytes = 2,
+                               .size = {128, 512, 1},
+                               .stride = {256, 0},
+                               .box = {64, 32, 1},
+                               .swizzle = 128};
 }
 
 bool sample_check(const sample *s, sample_data *d, char *why, size_t size)

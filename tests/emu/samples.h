@@ -15,7 +15,8 @@ typedef struct {
     double spread; /* inputs: uniform in -spread..spread; 0: an output; negative: workspace of zeros */
 } buffer_spec;
 
-/* A kernel with its launch, and what it computes: `reference` fills the expected values of the last buffer. */
+/* A kernel with its launch, and what it computes: `reference` fills the expected values of the last buffer.
+ */
 typedef struct {
     const char *file, *kernel;
     mo_emu_dim grid, block, cluster;

@@ -26,7 +26,8 @@ MO_DEV unsigned *input_tile(const unsigned *in, unsigned char *smem)
 extern "C" __global__ void __launch_bounds__(THREADS) narrow(const unsigned *in, unsigned *out)
 {
     for (int i = 0; i < 16; i++) {
-        float x = mo_as_float(in[i * THREADS + threadIdx.x]), y = mo_as_float(in[(i ^ 1) * THREADS + threadIdx.x]);
+        float x = mo_as_float(in[i * THREADS + threadIdx.x]);
+        float y = mo_as_float(in[(i ^ 1) * THREADS + threadIdx.x]);
         put(out, 4 * i, (unsigned)mo_float_to_f16(x) | (unsigned)mo_float_to_bf16(x) << 16);
         put(out, 4 * i + 1, mo_pack_f16(x, y));
         put(out, 4 * i + 2, mo_pack_bf16(x, y));
@@ -68,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) approximate(const unsigned
 extern "C" __global__ void __launch_bounds__(THREADS) exact(const unsigned *in, unsigned *out)
 {
     for (int i = 0; i < 12; i++) {
-        float x = mo_as_float(in[i * THREADS + threadIdx.x]), y = mo_as_float(in[(i ^ 3) * THREADS + threadIdx.x]);
+        float x = mo_as_float(in[i * THREADS + threadIdx.x]);
+        float y = mo_as_float(in[(i ^ 3) * THREADS + threadIdx.x]);
         unsigned hi, lo;
         put(out, 5 * i, mo_sqrt(x));
         put(out, 5 * i + 1, mo_max_nan(x, y));
@@ -264,7 +266,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) bulk(const unsigned *in, u
 }
 
 /* A tensor map, for the compilers only: what it copies is tested by the samples. */
-extern "C" __global__ void __launch_bounds__(THREADS) tensor(const __grid_constant__ mo_tensor_map map, unsigned *out)
+extern "C" __global__ void __launch_bounds__(THREADS)
+    tensor(const __grid_constant__ mo_tensor_map map, unsigned *out)
 {
 #if defined(MO_EMU) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(1024) unsigned char mo_smem[];

@@ -30,12 +30,17 @@ typedef struct {
 } wrapper;
 
 static const wrapper wrappers[] = {
-    {"narrow", "mhbm", 64, false, false, 80, 1},   {"widen", "f", 64, false, false, 80, 1},
-    {"approximate", "elrs", 48, false, false, 80, 1}, {"exact", "fffwf", 60, false, false, 80, 1},
-    {"shuffles", "fffw", 20, false, false, 80, 1}, {"ldmatrix", "w", 29, false, false, 80, 1},
-    {"products", "t", 16, false, true, 80, 1},     {"copies", "w", 23, false, false, 80, 1},
+    {"narrow", "mhbm", 64, false, false, 80, 1},
+    {"widen", "f", 64, false, false, 80, 1},
+    {"approximate", "elrs", 48, false, false, 80, 1},
+    {"exact", "fffwf", 60, false, false, 80, 1},
+    {"shuffles", "fffw", 20, false, false, 80, 1},
+    {"ldmatrix", "w", 29, false, false, 80, 1},
+    {"products", "t", 16, false, true, 80, 1},
+    {"copies", "w", 23, false, false, 80, 1},
     {"vectors", "wwwwwwwwwwwmwwwwwwww", 20, true, false, 80, 1},
-    {"signals", "w", 2, false, false, 80, 1},      {"bulk", "w", 14, false, false, 90, 2},
+    {"signals", "w", 2, false, false, 80, 1},
+    {"bulk", "w", 14, false, false, 90, 2},
 };
 
 enum { N_WRAPPERS = sizeof wrappers / sizeof *wrappers };
@@ -105,12 +110,15 @@ static void compare(test *t, const wrapper *w, const unsigned *got, const char *
         char kind = kind_of(w, i);
         if (agree(kind, got[i], t->host[i])) continue;
         if (wrong++ == 0)
-            printf("mismatch %s: word %d (slot %d, thread %d, kind %c): %s %08x (%g), emulator %08x (%g)\n", w->kernel,
-                   i, w->interleaved ? i % w->slots : i / THREADS, w->interleaved ? i / w->slots : i % THREADS, kind,
-                   where, got[i], (double)mo_emu_as_float(got[i]), t->host[i], (double)mo_emu_as_float(t->host[i]));
+            printf("mismatch %s: word %d (slot %d, thread %d, kind %c): %s %08x (%g), emulator %08x (%g)\n",
+                   w->kernel, i, w->interleaved ? i % w->slots : i / THREADS,
+                   w->interleaved ? i / w->slots : i % THREADS, kind, where, got[i],
+                   (double)mo_emu_as_float(got[i]), t->host[i], (double)mo_emu_as_float(t->host[i]));
     }
-    if (wrong == 0) printf("ok   %s: %d words agree\n", w->kernel, w->slots * THREADS);
-    else printf("FAIL %s: %d of %d words differ\n", w->kernel, wrong, w->slots * THREADS);
+    if (wrong == 0)
+        printf("ok   %s: %d words agree\n", w->kernel, w->slots * THREADS);
+    else
+        printf("FAIL %s: %d of %d words differ\n", w->kernel, wrong, w->slots * THREADS);
     if (wrong > 0) t->failures++;
 }
 
@@ -118,20 +126,25 @@ static void compare(test *t, const wrapper *w, const unsigned *got, const char *
 
 static void fill_input(test *t, bool moderate)
 {
-    static const unsigned special[] = {
-        0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x00000001,
-        0x80000001, 0x007fffff, 0x00800000, 0x7f7fffff, 0xff7fffff, 0x477fefff, 0x477ff000, 0x477fe000, 0x38800000,
-        0x387fffff, 0x33000000, 0x33000001, 0x32ffffff, 0x3f801000, 0x3f803000, 0x3f808000, 0x3f818000, 0x7f7f8000,
-        0x42fe0000, 0xc2fc0000, 0xc3150000, 0x43000000, 0x3f7fffff, 0x3f800001, 0x7f800001, 0xff800001};
+    static const unsigned special[] = {0x00000000, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000,
+                                       0x7fc00000, 0xffc12345, 0x00000001, 0x80000001, 0x007fffff, 0x00800000,
+                                       0x7f7fffff, 0xff7fffff, 0x477fefff, 0x477ff000, 0x477fe000, 0x38800000,
+                                       0x387fffff, 0x33000000, 0x33000001, 0x32ffffff, 0x3f801000, 0x3f803000,
+                                       0x3f808000, 0x3f818000, 0x7f7f8000, 0x42fe0000, 0xc2fc0000, 0xc3150000,
+                                       0x43000000, 0x3f7fffff, 0x3f800001, 0x7f800001, 0xff800001};
     enum { N_SPECIAL = sizeof special / sizeof *special };
     uint64_t state = 1;
     for (int i = 0; i < WORDS; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         unsigned bits = (unsigned)(state >> 32);
-        if (moderate) t->in[i] = mo_emu_as_uint((float)((double)bits * 0x1p-30 - 2));
-        else if (i < 2 * N_SPECIAL) t->in[i] = special[i % N_SPECIAL];
-        else if (i % 2 == 0) t->in[i] = bits;
-        else t->in[i] = (bits & 0x807fffffu) | (112u + (bits >> 23 & 31u)) << 23; /* of the size of f16 */
+        if (moderate)
+            t->in[i] = mo_emu_as_uint((float)((double)bits * 0x1p-30 - 2));
+        else if (i < 2 * N_SPECIAL)
+            t->in[i] = special[i % N_SPECIAL];
+        else if (i % 2 == 0)
+            t->in[i] = bits;
+        else
+            t->in[i] = (bits & 0x807fffffu) | (112u + (bits >> 23 & 31u)) << 23; /* of the size of f16 */
     }
 }
 
@@ -140,9 +153,14 @@ static void fill_input(test *t, bool moderate)
 static bool run_emulated(test *t, const wrapper *w, uint64_t seed, unsigned *out)
 {
     char why[4096];
-    mo_emu_launch launch = {.kernel = w->kernel, .grid = {w->blocks, 1, 1}, .block = {THREADS, 1, 1},
-                            .cluster = {w->blocks, 1, 1}, .shared_bytes = SHARED_BYTES, .n_args = 2,
-                            .args = {t->in, out}, .seed = seed};
+    mo_emu_launch launch = {.kernel = w->kernel,
+                            .grid = {w->blocks, 1, 1},
+                            .block = {THREADS, 1, 1},
+                            .cluster = {w->blocks, 1, 1},
+                            .shared_bytes = SHARED_BYTES,
+                            .n_args = 2,
+                            .args = {t->in, out},
+                            .seed = seed};
     memset(out, 0xff, WORDS * sizeof *out);
     mo_emu_forget_buffers(t->emu);
     mo_emu_add_buffer(t->emu, "in", t->in, sizeof t->in, false);
@@ -183,13 +201,15 @@ static bool compile(test *t, const mo_nvrtc *nvrtc, const char *text, const char
     return ok;
 }
 
-static bool launch(test *t, const char *name, mo_emu_dim grid, mo_emu_dim block, mo_emu_dim cluster, unsigned shared,
-                   void **args)
+static bool launch(test *t, const char *name, mo_emu_dim grid, mo_emu_dim block, mo_emu_dim cluster,
+                   unsigned shared, void **args)
 {
     mo_error error;
     bool fits = true;
-    mo_gpu_kernel kernel = {.grid = {grid.x, 1, 1}, .cluster = {cluster.x == 0 ? 1 : cluster.x, 1, 1},
-                            .block = {block.x, 1, 1}, .shared_bytes = shared};
+    mo_gpu_kernel kernel = {.grid = {grid.x, 1, 1},
+                            .cluster = {cluster.x == 0 ? 1 : cluster.x, 1, 1},
+                            .block = {block.x, 1, 1},
+                            .shared_bytes = shared};
     bool ok = mo_gpu_prepare(&t->gpu, t->module, name, &kernel, &fits, &error) &&
               mo_gpu_launch(&t->gpu, &kernel, args, &error) && mo_gpu_synchronize(&t->gpu, name, &error);
     if (!ok) printf("FAIL %s: %s\n", name, error.text);
@@ -202,7 +222,8 @@ static bool run_on_device(test *t, const wrapper *w)
     mo_cu_pointer in = 0, out = 0;
     mo_error error;
     void *args[] = {&in, &out};
-    bool ok = mo_gpu_alloc(&t->gpu, &in, sizeof t->in, &error) && mo_gpu_alloc(&t->gpu, &out, sizeof t->device, &error) &&
+    bool ok = mo_gpu_alloc(&t->gpu, &in, sizeof t->in, &error) &&
+              mo_gpu_alloc(&t->gpu, &out, sizeof t->device, &error) &&
               mo_gpu_write(&t->gpu, in, t->in, sizeof t->in, &error) &&
               mo_gpu_fill(&t->gpu, out, 0xff, sizeof t->device, &error) &&
               launch(t, w->kernel, (mo_emu_dim){w->blocks, 1, 1}, (mo_emu_dim){THREADS, 1, 1},
@@ -232,8 +253,8 @@ static bool encode(const mo_emu_tensor_map *m, mo_cu_pointer base, device_map *m
     if (call == NULL) return false;
     const unsigned ones[3] = {1, 1, 1};
     const int f16 = 6, swizzle_128 = 3, promote_128 = 2;
-    return call(map, f16, (unsigned)m->rank, (void *)(uintptr_t)base, m->size, m->stride, m->box, ones, 0, swizzle_128,
-                promote_128, 0) == 0;
+    return call(map, f16, (unsigned)m->rank, (void *)(uintptr_t)base, m->size, m->stride, m->box, ones, 0,
+                swizzle_128, promote_128, 0) == 0;
 }
 
 static bool upload(test *t, const sample *s, sample_data *d, mo_cu_pointer *at)
@@ -242,7 +263,8 @@ static bool upload(test *t, const sample *s, sample_data *d, mo_cu_pointer *at)
     for (int i = 0; i < d->n; i++) {
         size_t bytes = sample_bytes(&s->buffers[i]);
         sample_fill(s, d, i);
-        if (mo_gpu_alloc(&t->gpu, &at[i], bytes, &error) && mo_gpu_write(&t->gpu, at[i], d->bytes[i], bytes, &error))
+        if (mo_gpu_alloc(&t->gpu, &at[i], bytes, &error) &&
+            mo_gpu_write(&t->gpu, at[i], d->bytes[i], bytes, &error))
             continue;
         printf("FAIL %s: %s\n", s->kernel, error.text);
         t->failures++;
@@ -327,7 +349,8 @@ static int test_device(test *t, const char *text)
 {
     static mo_error error;
     mo_nvrtc *nvrtc = mo_nvrtc_open(&error);
-    if (nvrtc == NULL || mo_cuda_load(&t->cuda, &error) != MO_OK || !mo_gpu_open(&t->gpu, &t->cuda, 0, &error)) {
+    if (nvrtc == NULL || mo_cuda_load(&t->cuda, &error) != MO_OK ||
+        !mo_gpu_open(&t->gpu, &t->cuda, 0, &error)) {
         printf("skipped: %s\n", error.text);
         mo_nvrtc_close(nvrtc);
         return 77;

@@ -33,8 +33,8 @@ static void check_usage(test *t, const char *name, const char *arch, const mo_ke
 {
     bool ok = u->spill_stores == 0 && u->spill_loads == 0 && u->registers <= MAX_REGISTERS;
     if (!ok) t->failures++;
-    printf("%s %s %s %s: %d registers, %d bytes spilled, %d on the stack\n", ok ? "ok  " : "FAIL", name, arch, u->name,
-           u->registers, u->spill_stores + u->spill_loads, u->stack);
+    printf("%s %s %s %s: %d registers, %d bytes spilled, %d on the stack\n", ok ? "ok  " : "FAIL", name, arch,
+           u->name, u->registers, u->spill_stores + u->spill_loads, u->stack);
 }
 
 static void compile(test *t, const char *name, const char *text, const char *arch)

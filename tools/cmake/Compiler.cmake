@@ -29,7 +29,9 @@ if(MO_WERROR OR DEFINED ENV{CI})
 endif()
 
 # The tool lies at the top of the build folder, the test programs in tests/ below it. Both find shared
-# libraries that lie beside the tool (tools/bundle.sh puts them there for machines that lack them).
+# libraries that lie beside the tool (tools/bundle.sh puts them there for machines that lack them), and so
+# do those libraries: that is what the older kind of run path is for.
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
-set(CMAKE_BUILD_RPATH "$ORIGIN;$ORIGIN/..")
-set(CMAKE_INSTALL_RPATH "$ORIGIN")
+set(CMAKE_INSTALL_RPATH "$ORIGIN;$ORIGIN/..")
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+add_link_options("LINKER:--disable-new-dtags")

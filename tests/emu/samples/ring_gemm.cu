@@ -10,7 +10,8 @@ MO_DEV int place(int row, int chunk)
     return row * 64 + ((chunk ^ (row >> 1 & 3)) << 4);
 }
 
-extern "C" __global__ void __launch_bounds__(WARPS * 32) ring_gemm(const mo_half *x, const mo_half *w, mo_half *y)
+extern "C" __global__ void __launch_bounds__(WARPS * 32)
+    ring_gemm(const mo_half *x, const mo_half *w, mo_half *y)
 {
     extern __shared__ __align__(128) unsigned char mo_smem[];
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;

@@ -13,8 +13,8 @@ MO_DEV float block_sum(const float *x, int n, float *shared)
     return shared[0] + shared[1];
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) sum_last_block(const float *x, float *parts, unsigned *count,
-                                                                     float *y)
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sum_last_block(const float *x, float *parts, unsigned *count, float *y)
 {
     extern __shared__ __align__(128) unsigned char mo_smem[];
     float *shared = (float *)mo_smem;
@@ -29,8 +29,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_last_block(const float
 }
 
 /* All blocks of a cooperative launch; each waits until the others have arrived. */
-extern "C" __global__ void __launch_bounds__(THREADS) sum_all_blocks(const float *x, float *parts, unsigned *count,
-                                                                     float *y)
+extern "C" __global__ void __launch_bounds__(THREADS)
+    sum_all_blocks(const float *x, float *parts, unsigned *count, float *y)
 {
     extern __shared__ __align__(128) unsigned char mo_smem[];
     float *shared = (float *)mo_smem;

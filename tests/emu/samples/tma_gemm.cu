@@ -18,7 +18,8 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         mo_mbar_fence_init();
         for (int s = 0; s < STAGES; s++) {
             mo_mbar_expect_tx(full + s, STAGE_BYTES);
-            mo_tma_load_2d(ring + s * STAGE_BYTES, &w, column, (s * WARPS + warp) * SLAB, full + s, MO_L2_EVICT_FIRST);
+            mo_tma_load_2d(ring + s * STAGE_BYTES, &w, column, (s * WARPS + warp) * SLAB, full + s,
+                           MO_L2_EVICT_FIRST);
         }
     }
     mo_syncwarp(); /* mbarriers are ready */

@@ -8,8 +8,10 @@
 
 mo_program *test_program(mo_arena *arena, const char *inputs, const char *nodes, const char *outputs)
 {
-    const char *text = mo_arena_printf(arena, "{\"format\": \"mirage-opt/1\", \"inputs\": [%s], \"nodes\": [%s], "
-                                              "\"outputs\": [%s]}", inputs, nodes, outputs);
+    const char *text = mo_arena_printf(arena,
+                                       "{\"format\": \"mirage-opt/1\", \"inputs\": [%s], \"nodes\": [%s], "
+                                       "\"outputs\": [%s]}",
+                                       inputs, nodes, outputs);
     mo_program *program = NULL;
     mo_error error;
     mo_status status = mo_parse_program(arena, "test.json", text, strlen(text), &program, NULL, &error);

@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #define DRAWS 40
 
@@ -150,7 +152,8 @@ Test(field, lattice)
         mo_fval abs_x = apply(&f, MO_OP_ABS, x);
         cr_assert_eq(abs_x.p, mo_field_sqrt(&f, mo_field_mul(&f, x, x)).p, "|x| = sqrt(x x)");
         mo_fval half = mo_field_constant(&f, 0.5);
-        cr_assert(mo_fval_equal(apply(&f, MO_OP_RELU, x), mo_field_mul(&f, half, mo_field_add(&f, x, abs_x))));
+        cr_assert(
+            mo_fval_equal(apply(&f, MO_OP_RELU, x), mo_field_mul(&f, half, mo_field_add(&f, x, abs_x))));
         cr_assert(mo_fval_equal(apply(&f, MO_OP_RELU, x), mo_field_max(&f, zero, x)));
     }
 }
@@ -168,8 +171,9 @@ Test(field, constants_are_exact_decimals)
     cr_assert_not(mo_fval_equal(eps, mo_field_constant(&f, 1e-6)));
     cr_assert(mo_fval_equal(mo_field_constant(&f, -3.0), mo_field_integer(&f, -3)));
     cr_assert(mo_fval_equal(mo_field_constant(&f, 1e22), mo_field_pow(&f, ten, 22.0)));
-    cr_assert(mo_fval_equal(mo_field_constant(&f, 5e-324),
-                            mo_field_div(&f, mo_field_integer(&f, 5), mo_field_pow(&f, mo_field_pow(&f, ten, 54.0), 6.0))));
+    cr_assert(mo_fval_equal(
+        mo_field_constant(&f, 5e-324),
+        mo_field_div(&f, mo_field_integer(&f, 5), mo_field_pow(&f, mo_field_pow(&f, ten, 54.0), 6.0))));
 }
 
 Test(field, constants_stand_in_their_real_order)
@@ -183,7 +187,8 @@ Test(field, constants_stand_in_their_real_order)
             cr_assert(mo_field_is_square(&f, mo_field_constant(&f, fabs(constants[i]))));
             for (int j = 0; j < 6; j++) {
                 double larger = constants[i] > constants[j] ? constants[i] : constants[j];
-                mo_fval v = mo_field_max(&f, mo_field_constant(&f, constants[i]), mo_field_constant(&f, constants[j]));
+                mo_fval v = mo_field_max(&f, mo_field_constant(&f, constants[i]),
+                                         mo_field_constant(&f, constants[j]));
                 cr_assert(mo_fval_equal(v, mo_field_constant(&f, larger)));
             }
         }
@@ -221,8 +226,9 @@ Test(field, rounding_is_a_function_of_its_argument_and_type)
     mo_fval x = value(&f, 0), y = value(&f, 1);
     cr_assert(mo_fval_equal(mo_field_cast(&f, MO_F16, x), mo_field_cast(&f, MO_F16, x)));
     cr_assert_not(mo_fval_equal(mo_field_cast(&f, MO_F16, x), mo_field_cast(&f, MO_BF16, x)));
-    cr_assert_not(mo_fval_equal(mo_field_cast(&f, MO_F16, mo_field_add(&f, x, y)),
-                                mo_field_add(&f, mo_field_cast(&f, MO_F16, x), mo_field_cast(&f, MO_F16, y))));
+    cr_assert_not(
+        mo_fval_equal(mo_field_cast(&f, MO_F16, mo_field_add(&f, x, y)),
+                      mo_field_add(&f, mo_field_cast(&f, MO_F16, x), mo_field_cast(&f, MO_F16, y))));
 }
 
 Test(field, same_seed_same_field)
@@ -234,4 +240,22 @@ Test(field, same_seed_same_field)
     cr_assert_eq(a.p.prime, b.p.prime);
     cr_assert(mo_fval_equal(value(&a, 5), value(&b, 5)));
     cr_assert_neq(a.p.prime, c.p.prime);
+}
+
+Test(field, constants_follow_the_printed_decimal)
+{
+    mo_field f;
+    mo_field_draw(&f, 12, 0, false, NULL, 0);
+    mo_rng rng = mo_rng_seed(1, 1);
+    for (int i = 0; i < 2000; i++) {
+        /* Built from digits and a power of ten, so that the exact rational is known. */
+        uint64_t digits = mo_rng_below(&rng, i % 2 == 0 ? 1000 : 1000000000000000u) + 1;
+        int exponent = (int)mo_rng_below(&rng, 40) - 20;
+        char text[64];
+        snprintf(text, sizeof text, "%llue%d", (unsigned long long)digits, exponent);
+        mo_fval wanted = mo_field_integer(&f, (int64_t)digits);
+        mo_fval ten = mo_field_pow(&f, mo_field_integer(&f, 10), (double)abs(exponent));
+        wanted = exponent < 0 ? mo_field_div(&f, wanted, ten) : mo_field_mul(&f, wanted, ten);
+        cr_assert(mo_fval_equal(mo_field_constant(&f, strtod(text, NULL)), wanted), "%s", text);
+    }
 }

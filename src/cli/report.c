@@ -157,7 +157,7 @@ static void write_candidates(mo_json_writer *w, const mo_outcome *outcome)
         mo_json_write_int(w, "id", i);
         mo_json_write_string(w, "status", mo_profile_status_name(c->status));
         if (c->why != NULL) mo_json_write_string(w, "reason", c->why);
-        if (i == outcome->search.baseline) mo_json_write_bool(w, "baseline", true);
+        if (i >= outcome->search.baseline) mo_json_write_bool(w, "baseline", true);
         mo_json_write_int(w, "kernels", emitted ? outcome->emitted[i].n_launches : graph->n_kernels);
         mo_json_write_double(w, "cost_us", (double)graph->cost_ns / 1000.0);
         write_times(w, &c->times, true);

@@ -229,7 +229,7 @@ static mo_status no_winner(run *r, mo_error *error)
 {
     const mo_outcome *outcome = r->outcome;
     if (outcome->search.baseline < 0) MO_BUG("the search lost the unfused program");
-    const mo_profile_outcome *unfused = &outcome->profile.outcomes[outcome->search.baseline];
+    const mo_profile_outcome *unfused = &outcome->profile.outcomes[outcome->search.n_candidates - 1];
     const char *why = unfused->why == NULL ? "no reason was given" : unfused->why;
     mo_status status = mo_signals_status();
     if (unfused->status == MO_PROFILE_NUMERIC_FAILURE)
@@ -248,7 +248,7 @@ static void tell_candidate(run *r, int index)
     char measured[32] = "";
     if (c->times.runs > 0) snprintf(measured, sizeof measured, ", measured %.2f us", c->times.median);
     mo_log_detail(r->log, "candidate %d%s: %d kernels, %s, estimated %.2f us%s%s%s", index,
-                  index == outcome->search.baseline ? " (unfused)" : "",
+                  index >= outcome->search.baseline ? " (unfused)" : "",
                   outcome->search.candidates[index]->n_kernels, mo_profile_status_name(c->status),
                   (double)outcome->search.candidates[index]->cost_ns / 1000.0, measured, c->why ? ": " : "",
                   c->why ? c->why : "");
@@ -264,6 +264,7 @@ static mo_status rank(run *r, const mo_profile_candidate *candidates, mo_error *
         .n_candidates = outcome->search.n_candidates,
         .candidates = candidates,
         .baseline = outcome->search.baseline,
+        .n_baselines = outcome->search.n_baselines,
         .seed = (uint64_t)outcome->options->seed,
         .factor = outcome->options->factor,
         .deadline = &r->deadline,

@@ -85,7 +85,8 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
         int *tensors;
         bool *written;
         mo_launch *to = &emitted->launches[k];
-        *to = (mo_launch){.kernel = kernel->name, .cluster = {1, 1, 1}, .shared_bytes = launch.shared_bytes};
+        *to = (mo_launch){.kernel = kernel->name, .cluster = {launch.cluster > 1 ? launch.cluster : 1, 1, 1},
+                          .shared_bytes = launch.shared_bytes};
         memcpy(to->grid, launch.grid, sizeof to->grid);
         memcpy(to->block, launch.block, sizeof to->block);
         to->n_args = mo_gen_parameters(arena, kernel, &tensors, &written);

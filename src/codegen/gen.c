@@ -192,8 +192,10 @@ void mo_gen_open_kernel(mo_gen *gen)
         mo_str_printf(&list, "%s%s%s *__restrict__ g_%s", i > 0 ? ",\n    " : "", written[i] ? "" : "const ",
                       mo_gen_type(t->dtype), t->symbol);
     }
-    mo_gen_line(gen, "extern \"C\" __global__ void __launch_bounds__(%d) %s(\n    %s)", gen->kernel->schedule.threads,
-                gen->kernel->name, mo_str_text(&list));
+    int cluster = gen->kernel->schedule.kind == MO_SCHEDULE_STREAM ? gen->kernel->schedule.cluster : 1;
+    const char *dims = cluster > 1 ? mo_arena_printf(gen->arena, "__cluster_dims__(%d, 1, 1) ", cluster) : "";
+    mo_gen_line(gen, "extern \"C\" __global__ void %s__launch_bounds__(%d) %s(\n    %s)", dims,
+                gen->kernel->schedule.threads, gen->kernel->name, mo_str_text(&list));
     mo_gen_line(gen, "{");
     mo_str_free(&list);
 }

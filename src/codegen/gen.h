@@ -56,6 +56,7 @@ int mo_gen_parameters(mo_arena *arena, const mo_kernel *kernel, int **tensors, b
 typedef struct {
     unsigned grid[3], block[3];
     unsigned shared_bytes;
+    unsigned cluster;          /* blocks along x; 0 and 1: none */
 } mo_gen_launch;
 
 bool mo_gen_plain(mo_gen *gen, mo_gen_launch *launch);

@@ -43,6 +43,8 @@ static void constants(mo_stream_gen *w)
     const char *k = axis_name(w, s->loop_axis);
     mo_gen_line(gen, "constexpr int GROUPS = %d, STAGES = %d; // warp groups, slabs in flight in each one's ring",
                 s->groups, s->stages);
+    if (s->cluster > 1)
+        mo_gen_line(gen, "constexpr int CLUSTER = %d; // blocks that share the loop", s->cluster);
     mo_gen_line(gen, "constexpr int WARPS_P = %d, WARPS_Q = %d; // warps of a group over the 16-side and the 8-side",
                 s->warps_p, s->warps_q);
     mo_gen_line(gen, "constexpr int GROUP_THREADS = WARPS_P * WARPS_Q * 32;");
@@ -59,7 +61,8 @@ static void block_indices(mo_stream_gen *w)
     for (int i = 0; i < 2; i++) {
         if (axis[i] < 0) continue;
         const char *name = axis_name(w, axis[i]);
-        mo_gen_line(gen, "const int %s0 = blockIdx.%c * %lld; // this block's part of axis %s (%lld)", name, "xy"[i],
+        const char *block = i == 0 && w->s->cluster > 1 ? "blockIdx.x / CLUSTER" : i == 0 ? "blockIdx.x" : "blockIdx.y";
+        mo_gen_line(gen, "const int %s0 = %s * %lld; // this block's part of axis %s (%lld)", name, block,
                     (long long)w->s->tile[axis[i]], name, (long long)g->axes[axis[i]].extent);
     }
     mo_axes batch = batch_axes(w);
@@ -88,6 +91,7 @@ void mo_stream_gen_setup(mo_stream_gen *w)
     mo_gen_line(gen, "const int g = threadIdx.x %% 32 / 4, t = threadIdx.x %% 4; // place in a fragment");
     mo_gen_line(gen, "(void)warp_p, (void)warp_q, (void)g, (void)t;");
     block_indices(w);
+    if (w->s->cluster > 1) mo_gen_line(gen, "const int rank = mo_cluster_rank(); // in the pair");
     mo_gen_line(gen, "unsigned char *const ring = mo_smem + RESIDENT_BYTES + group * (STAGES * STAGE_BYTES);");
 }
 
@@ -151,7 +155,7 @@ void mo_stream_gen_copies(mo_stream_gen *w)
     const char *k = axis_name(w, w->s->loop_axis);
     mo_gen_line(gen, "// Starts the copy of this group's i-th slab; past the end it only closes an empty batch.");
     mo_gen_line(gen, "auto start_copy = [&](int i) {");
-    mo_gen_line(gen, "const int slab = i * GROUPS + group, %s0 = slab * SLAB;", k);
+    mo_gen_line(gen, "const int slab = %s, %s0 = slab * SLAB;", mo_stream_gen_slab(w), k);
     mo_gen_line(gen, "unsigned char *const stage = ring + i %% STAGES * STAGE_BYTES;");
     mo_gen_line(gen, "const int thread = threadIdx.x %% GROUP_THREADS;");
     mo_gen_line(gen, "if (slab < SLABS) {");
@@ -177,7 +181,12 @@ bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
     w.value = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);
     w.fragment = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);
     *launch = (mo_gen_launch){.block = {(unsigned)w.s->threads, 1, 1}, .shared_bytes = (unsigned)w.plan.shared_bytes};
-    launch->grid[0] = tiles_of(&w, w.s->q_axis);
+    if (w.s->cluster > 1 && gen->arch < 90) {
+        gen->reason = "clusters need sm_90";
+        return false;
+    }
+    launch->cluster = (unsigned)w.s->cluster;
+    launch->grid[0] = tiles_of(&w, w.s->q_axis) * launch->cluster;
     launch->grid[1] = tiles_of(&w, w.s->p_axis);
     launch->grid[2] = (unsigned)mo_prim_extent(gen->g, batch_axes(&w));
     if (launch->grid[1] > 65535 || launch->grid[2] > 65535) {

@@ -33,6 +33,9 @@ void mo_stream_gen_tail(mo_stream_gen *w);       /* combination over groups, lat
  * behind it. */
 void mo_stream_gen_products(mo_stream_gen *w, int inner);
 
+/* The i-th slab of this group. */
+const char *mo_stream_gen_slab(const mo_stream_gen *w);
+
 /* Emits what computes `node` at the current element; returns its name. */
 const char *mo_stream_gen_value(mo_stream_gen *w, int node);
 void mo_stream_gen_forget(mo_stream_gen *w);     /* a new element: nothing is known */

@@ -41,9 +41,9 @@ void mo_stream_gen_loop(mo_stream_gen *w)
     group_barrier(w);
     mo_gen_line(gen, "start_copy(i + STAGES - 1);");
     const char *k = gen->g->axes[w->s->loop_axis].name;
-    mo_gen_line(gen, "const int slab = i * GROUPS + group, %s0 = slab * SLAB;", k);
+    mo_gen_line(gen, "const int slab = %s, %s0 = slab * SLAB;", mo_stream_gen_slab(w), k);
     mo_gen_line(gen, "(void)slab, (void)%s0;", k);
-    bool ragged = w->plan.slabs % w->s->groups != 0;
+    bool ragged = w->plan.slabs % (w->s->groups * w->s->cluster) != 0;
     if (ragged) mo_gen_line(gen, "if (slab < SLABS) {");
     mo_gen_line(gen, "const unsigned char *const stage = ring + i %% STAGES * STAGE_BYTES;");
     for (int i = 0; i < w->plan.n_tiles; i++) {

@@ -303,7 +303,9 @@ static void mma_products(products *p)
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk += 16) {");
     } else {
-        mo_gen_line(gen, "for (int kk = group * 16; kk < %s; kk += GROUPS * 16) {", p->length);
+        bool pair = w->s->cluster > 1;
+        mo_gen_line(gen, "for (int kk = %s * 16; kk < %s; kk += GROUPS%s * 16) {", pair ? "(group * CLUSTER + rank)" : "group",
+                    p->length, pair ? " * CLUSTER" : "");
     }
     q_fragments(p, done);
     p_fragments(p, done);
@@ -374,7 +376,9 @@ static void fma_products(products *p)
     mo_gen *gen = w->gen;
     mo_gen_line(gen, "#pragma unroll 4");
     if (p->loop) mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk++) {");
-    else mo_gen_line(gen, "for (int kk = group; kk < %s; kk += GROUPS) {", p->length);
+    else
+        mo_gen_line(gen, "for (int kk = %s; kk < %s; kk += GROUPS%s) {",
+                    w->s->cluster > 1 ? "group * CLUSTER + rank" : "group", p->length, w->s->cluster > 1 ? " * CLUSTER" : "");
     for (int n = 0; n < gen->g->n_nodes; n++) {
         if (!is_product(p, n) || !first_use(p, n, MO_SIDE_Q)) continue;
         int operand = operand_of(w, n, MO_SIDE_Q), size = operand_size(w, n, MO_SIDE_Q);

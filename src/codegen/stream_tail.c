@@ -18,6 +18,13 @@ static bool is_early(const mo_stream_gen *w, int value)
     return false;
 }
 
+/* The same array in the other block of the pair. */
+static void declare_peer(mo_gen *gen, int node)
+{
+    const char *name = mo_gen_value_name(gen, node);
+    mo_gen_line(gen, "const float *const peer_%s = (const float *)mo_cluster_map(part_%s, rank ^ 1);", name, name);
+}
+
 static void declare_parts(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
@@ -28,6 +35,10 @@ static void declare_parts(mo_stream_gen *w)
     for (int i = 0; i < w->plan.n_accums; i++)
         mo_gen_line(gen, "float *const part_%s = (float *)(tail + %d);",
                     mo_gen_value_name(gen, w->plan.accums[i].value), w->plan.accums[i].offset);
+    for (int i = 0; w->s->cluster > 1 && i < w->plan.n_stats; i++)
+        declare_peer(gen, w->plan.stats[i].node);
+    for (int i = 0; w->s->cluster > 1 && i < w->plan.n_accums; i++)
+        declare_peer(gen, w->plan.accums[i].value);
     for (int i = 0; i < w->plan.n_between; i++) {
         const char *type = mo_gen_type(w->plan.between[i].dtype);
         mo_gen_line(gen, "%s *const %s = (%s *)(tail + %d);", type, mo_stream_gen_tile_name(w, w->plan.between[i].node),
@@ -129,12 +140,41 @@ static void between_tile(mo_stream_gen *w, const mo_tile *tile)
     unbind(w, tile->inner);
 }
 
+/* Sums what the groups left of one array into its first part. */
+static void combine_groups(mo_stream_gen *w, int node, const char *op, int size)
+{
+    mo_gen *gen = w->gen;
+    const char *name = mo_gen_value_name(gen, node);
+    mo_gen_line(gen, "for (int e = threadIdx.x; e < %d; e += %d) part_%s[e] = mo_reduce_parts<%s, GROUPS, %d>(part_%s + e);",
+                size, w->s->threads, name, op, size, name);
+}
+
+/* Makes the accumulators (the early ones or the others) readable: by this block, or by the pair of blocks. */
+static void meet(mo_stream_gen *w, bool early)
+{
+    mo_gen *gen = w->gen;
+    mo_gen_line(gen, "__syncthreads();");
+    if (w->s->cluster == 1) return;
+    bool stats = early || w->plan.n_between == 0;
+    if (w->s->groups > 1) {
+        for (int i = 0; stats && i < w->plan.n_stats; i++) {
+            int node = w->plan.stats[i].node;
+            combine_groups(w, node, mo_gen_reduction(gen->g->nodes[node].op), w->plan.stats[i].size);
+        }
+        for (int i = 0; i < w->plan.n_accums; i++) {
+            const mo_accum *a = &w->plan.accums[i];
+            if (is_early(w, a->value) == early) combine_groups(w, a->value, "mo_sum_op", a->q_size * a->stride);
+        }
+    }
+    mo_gen_line(gen, "mo_cluster_sync();");
+}
+
 static void products_over_whole_axes(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
     for (int i = 0; i < w->plan.n_accums; i++)
         if (is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
-    mo_gen_line(gen, "__syncthreads();");
+    meet(w, true);
     for (int i = 0; i < w->plan.n_between; i++) between_tile(w, &w->plan.between[i]);
     mo_gen_line(gen, "__syncthreads();");
     mo_axes done = 0;
@@ -163,7 +203,7 @@ static const char *writer_guard(mo_stream_gen *w, mo_axes axes)
     mo_str guard = {0};
     const int axis[2] = {w->s->q_axis, w->s->p_axis};
     for (int i = 0; i < 2; i++)
-        if (axis[i] >= 0 && !(axes >> axis[i] & 1u)) mo_str_printf(&guard, " && blockIdx.%c == 0", "xy"[i]);
+        if (axis[i] >= 0 && !(axes >> axis[i] & 1u)) mo_str_printf(&guard, " && %s0 == 0", gen->g->axes[axis[i]].name);
     for (int a = 0; a < gen->g->n_axes; a++)
         if (w->index[a] != NULL && !(axes >> a & 1u)) mo_str_printf(&guard, " && %s == 0", w->index[a]);
     const char *text = mo_arena_strdup(gen->arena, mo_str_text(&guard));
@@ -184,7 +224,10 @@ static void store_output(mo_stream_gen *w, const mo_saver *saver)
     const char *tensor = mo_gen_tensor(gen, saver->access.tensor);
     mo_gen_line(gen, "// %s", tensor);
     if (guard[0] != '\0') mo_gen_line(gen, "if (%s) {", guard + 4);
-    mo_gen_line(gen, "for (int e = threadIdx.x; e < %lld; e += %d) {", p_size / vec * q_size, w->s->threads);
+    if (w->s->cluster > 1)
+        mo_gen_line(gen, "for (int e = threadIdx.x + rank * %d; e < %lld; e += %d) {", w->s->threads,
+                    p_size / vec * q_size, w->s->threads * w->s->cluster);
+    else mo_gen_line(gen, "for (int e = threadIdx.x; e < %lld; e += %d) {", p_size / vec * q_size, w->s->threads);
     mo_gen_line(gen, "const int q = e / %lld, p = e %% %lld * %d;", p_size / vec, p_size / vec, vec);
     mo_gen_line(gen, "(void)q, (void)p;");
     bind(w, q, "q");
@@ -217,6 +260,7 @@ void mo_stream_gen_tail(mo_stream_gen *w)
     if (w->plan.n_between > 0) products_over_whole_axes(w);
     for (int i = 0; i < w->plan.n_accums; i++)
         if (!is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
-    mo_gen_line(gen, "__syncthreads();");
+    meet(w, false);
     for (int i = 0; i < gen->g->n_savers; i++) store_output(w, &gen->g->savers[i]);
+    if (w->s->cluster > 1) mo_gen_line(gen, "mo_cluster_sync(); // the other block may still be reading this one's memory");
 }

@@ -17,6 +17,11 @@ int mo_stream_gen_warp_fragments(const mo_stream_gen *w, int size, mo_side side)
     return (mo_stream_gen_fragments(w, size, side) + warps - 1) / warps;
 }
 
+const char *mo_stream_gen_slab(const mo_stream_gen *w)
+{
+    return w->s->cluster > 1 ? "(i * GROUPS + group) * CLUSTER + rank" : "i * GROUPS + group";
+}
+
 const mo_tile *mo_stream_gen_tile(const mo_stream_gen *w, int node)
 {
     for (int i = 0; i < w->plan.n_tiles; i++)
@@ -67,12 +72,22 @@ static const char *accumulated(mo_stream_gen *w, int node)
     for (int i = 0; i < w->plan.n_stats; i++) {
         const mo_stat *stat = &w->plan.stats[i];
         if (stat->node != node) continue;
-        mo_gen_line(gen, "const float %s = mo_reduce_parts<%s, GROUPS, %d>(part_%s + %s);", name,
-                    mo_gen_reduction(gen->g->nodes[node].op), stat->size, name, local_of(w, stat->axis));
+        const char *op = mo_gen_reduction(gen->g->nodes[node].op), *row = local_of(w, stat->axis);
+        if (w->s->cluster > 1)
+            mo_gen_line(gen, "const float %s = %s::apply(part_%s[%s], peer_%s[%s]);", name, op, name, row, name, row);
+        else
+            mo_gen_line(gen, "const float %s = mo_reduce_parts<%s, GROUPS, %d>(part_%s + %s);", name, op, stat->size, name,
+                        row);
         return name;
     }
     const mo_accum *accum = &w->plan.accums[w->plan.accum_of[node]];
     MO_CHECK(accum->value == node);
+    if (w->s->cluster > 1) {
+        const char *at = mo_arena_printf(gen->arena, "(%s) * %d + %s", local_of(w, accum->q_axis), accum->stride,
+                                         local_of(w, accum->p_axis));
+        mo_gen_line(gen, "const float %s = part_%s[%s] + peer_%s[%s];", name, name, at, name, at);
+        return name;
+    }
     mo_gen_line(gen, "float %s[1];", name);
     mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + (%s) * %d + %s);", accum->q_size * accum->stride, name, name,
                 local_of(w, accum->q_axis), accum->stride, local_of(w, accum->p_axis));

@@ -15,6 +15,7 @@
 #define ISSUE_PS 6888      /* issue slots of a k16 step */
 #define ISSUE_PS_PER_ACC 1508
 #define ISSUE_PS_PER_COPY 10380
+#define CLUSTER_NS 900     /* two cluster barriers and the exchange between a pair of blocks */
 #define REGISTERS_PER_THREAD 60 /* beside the accumulators */
 
 static int64_t max64(int64_t a, int64_t b)
@@ -75,7 +76,7 @@ static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_
         else if (a == s->p_axis || s->place[a] != MO_PLACE_GRID) p = round_up(s->tile[a], 16);
     }
     MO_FOR_AXES(a, n->reduced) other *= g->axes[a].extent;
-    facts->flops += 2 * p * q * other * facts->blocks;
+    facts->flops += 2 * p * q * other * facts->blocks / s->cluster;
     int64_t warps = (int64_t)s->warps_p * s->warps_q * 32;
     if (warps > 0) {
         facts->accumulators += divide_up(p / 16, s->warps_p) * divide_up(q / 8, s->warps_q) * 4;
@@ -89,6 +90,7 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
     mo_axes saved = 0;
     for (int i = 0; i < g->n_savers; i++) saved |= g->nodes[g->savers[i].node].axes;
     if (s->kind == MO_SCHEDULE_STREAM) {
+        facts.blocks = s->cluster;
         MO_FOR_AXES(a, saved) facts.blocks *= divide_up(g->axes[a].extent, s->tile[a]);
     } else if (s->kind == MO_SCHEDULE_ROW) {
         facts.blocks = divide_up(mo_prim_extent(g, saved & ~(1u << s->row_axis)), s->threads / s->lanes);
@@ -106,6 +108,7 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
         int size = mo_dtype_size(c->tensor_dtype[g->savers[i].access.tensor]);
         facts.dram_bytes += mo_prim_extent(g, g->nodes[g->savers[i].node].axes) * size;
     }
+    facts.block_bytes /= s->kind == MO_SCHEDULE_STREAM ? s->cluster : 1;
     int64_t ring = facts.stage_bytes * s->stages * s->groups;
     if (ring > facts.shared_bytes) facts.shared_bytes = ring;
     return facts;
@@ -155,7 +158,7 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     resident = min64(resident, 65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD)));
     resident = max64(min64(resident, 2048 / s->threads), 1);
     int64_t waves = divide_up(f->blocks, resident * d->sms), active = min64(f->blocks, resident * d->sms);
-    int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]), s->groups);
+    int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]), (int64_t)s->groups * s->cluster);
     int64_t steps = steps_of_group(g, s, iterations);
     int64_t copies = iterations * f->stage_bytes / 16 / (s->threads / s->groups);
     int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
@@ -169,7 +172,8 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
         issue * (s->threads / 32) * divide_up(f->blocks, d->sms) / 4000,
         iterations * waves * SLAB_WAIT_NS / (s->stages - 1),
     };
-    return d->launch_ns + START_NS + waves * WAVE_NS + overlap(times, 5);
+    int64_t exchange = s->cluster > 1 ? CLUSTER_NS : 0;
+    return d->launch_ns + START_NS + waves * WAVE_NS + exchange + overlap(times, 5);
 }
 
 static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, const mo_kernel_facts *f)

@@ -40,6 +40,7 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
     const mo_schedule *s = &kernel->schedule;
     mo_stream stream;
     if (s->groups < 1 || s->stages < 2) return "no ring";
+    if (s->cluster != 1 && s->cluster != 2) return "cluster of neither one block nor two";
     if (s->threads != s->groups * s->warps_p * s->warps_q * 32) return "threads do not match the warps";
     return mo_stream_analyse(scratch, kernel, &stream);
 }
@@ -114,7 +115,7 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
         mo_str_printf(out, " row %s lanes %d vector %d%s%s", kernel->body->axes[s->row_axis].name, s->lanes, s->vector,
                       s->resident ? " resident" : "", s->rows_fast ? " rows-fast" : "");
     if (s->kind == MO_SCHEDULE_STREAM)
-        mo_str_printf(out, " groups %d warps %dx%d stages %d", s->groups, s->warps_p, s->warps_q, s->stages);
+        mo_str_printf(out, " cluster %d groups %d warps %dx%d stages %d", s->cluster, s->groups, s->warps_p, s->warps_q, s->stages);
     mo_str_add(out, "\n");
     for (int a = 0; a < kernel->body->n_axes; a++)
         mo_str_printf(out, "  place %s %s %lld\n", kernel->body->axes[a].name, place_names[s->place[a]],
@@ -140,7 +141,7 @@ static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
 {
     const mo_schedule *s = &kernel->schedule;
     const int facts[] = {s->kind, s->threads, s->row_axis, s->lanes, s->rows_fast, s->resident, s->vector,
-                         s->loop_axis, s->groups, s->warps_p, s->warps_q, s->stages, s->p_axis, s->q_axis};
+                         s->loop_axis, s->cluster, s->groups, s->warps_p, s->warps_q, s->stages, s->p_axis, s->q_axis};
     mo_str_add_bytes(bytes, facts, sizeof facts);
     for (int a = 0; a < kernel->body->n_axes; a++) {
         const int64_t place[] = {s->place[a], s->tile[a]};
@@ -151,7 +152,7 @@ static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
 mo_hash128 mo_mugraph_hash(const mo_mugraph *graph)
 {
     mo_str bytes = {0};
-    for (int t = graph->program->n_tensors; t < graph->n_tensors; t++) {
+    for (int t = graph->program->n_inputs; t < graph->n_tensors; t++) {
         const mo_mutensor *tensor = &graph->tensors[t];
         const int64_t facts[] = {tensor->dtype, tensor->compute, tensor->shape.rank};
         mo_str_add_bytes(&bytes, facts, sizeof facts);

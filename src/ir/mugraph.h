@@ -37,6 +37,8 @@ typedef struct {
     int vector;                 /* elements for each access */
     /* STREAM */
     int loop_axis;              /* the reduced axis that is streamed; its tile is the slab of one iteration */
+    int cluster;                /* blocks that share the loop axis and combine through distributed shared memory:
+                                 * 1 or 2 */
     int groups;                 /* warp groups, each with its own slabs of the loop axis and its own ring */
     int warps_p, warps_q;       /* warps of a group over the tile's m16 and n8 side */
     int stages;                 /* slabs in flight in each ring */

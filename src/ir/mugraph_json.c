@@ -3,18 +3,41 @@
  * the tensor's axes that live on the grid and in the loop. */
 #include "ir/mugraph_json.h"
 
+#include <string.h>
+
+static const char *const schedule_names[] = {"plain", "row", "stream"};
+static const char *const place_names[] = {"grid", "loop", "whole"};
+
 const char *mo_schedule_name(mo_schedule_kind kind)
 {
-    static const char *const names[] = {"plain", "row", "stream"};
-    MO_CHECK((size_t)kind < sizeof names / sizeof names[0]);
-    return names[kind];
+    MO_CHECK((size_t)kind < sizeof schedule_names / sizeof schedule_names[0]);
+    return schedule_names[kind];
 }
 
 const char *mo_place_name(mo_place place)
 {
-    static const char *const names[] = {"grid", "loop", "whole"};
-    MO_CHECK((size_t)place < sizeof names / sizeof names[0]);
-    return names[place];
+    MO_CHECK((size_t)place < sizeof place_names / sizeof place_names[0]);
+    return place_names[place];
+}
+
+bool mo_schedule_find(const char *name, mo_schedule_kind *kind)
+{
+    for (size_t i = 0; i < sizeof schedule_names / sizeof schedule_names[0]; i++) {
+        if (strcmp(name, schedule_names[i]) != 0) continue;
+        *kind = (mo_schedule_kind)i;
+        return true;
+    }
+    return false;
+}
+
+bool mo_place_find(const char *name, mo_place *place)
+{
+    for (size_t i = 0; i < sizeof place_names / sizeof place_names[0]; i++) {
+        if (strcmp(name, place_names[i]) != 0) continue;
+        *place = (mo_place)i;
+        return true;
+    }
+    return false;
 }
 
 int64_t mo_kernel_iterations(const mo_kernel *kernel)
@@ -24,56 +47,100 @@ int64_t mo_kernel_iterations(const mo_kernel *kernel)
     for (int a = 0; a < kernel->body->n_axes; a++) {
         if (schedule->place[a] != MO_PLACE_LOOP || schedule->tile[a] <= 0) continue;
         int64_t slabs = (kernel->body->axes[a].extent + schedule->tile[a] - 1) / schedule->tile[a];
-        int64_t groups = schedule->kind == MO_SCHEDULE_STREAM && schedule->groups > 0 ? schedule->groups : 1;
-        product *= (slabs + groups - 1) / groups;
+        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM ? (int64_t)schedule->groups * schedule->cluster : 1;
+        product *= (slabs + shared - 1) / shared;
     }
     return product;
 }
 
+/* A graph being written. */
+typedef struct {
+    mo_json_writer *w;
+    const mo_mugraph *graph;
+    const char **names; /* of its tensors */
+} writer;
+
+static bool is_taken(const writer *out, const char *name, int before)
+{
+    const mo_program *program = out->graph->program;
+    for (int t = 0; t < before; t++)
+        if (strcmp(name, out->names[t]) == 0) return true;
+    for (int t = 0; t < program->n_tensors; t++)
+        if (strcmp(name, program->symbols[t]) == 0) return true;
+    return false;
+}
+
+/* The program's tensors have its names; the graph's own ones their symbols, made unique among all. */
+static void name_tensors(writer *out, mo_arena *arena)
+{
+    const mo_program *program = out->graph->program;
+    out->names = MO_NEW_ARRAY(arena, const char *, out->graph->n_tensors + 1);
+    for (int t = 0; t < out->graph->n_tensors; t++) {
+        const char *name = t < program->n_tensors ? program->tensors[t].name : out->graph->tensors[t].symbol;
+        while (t >= program->n_tensors && is_taken(out, name, t)) name = mo_arena_printf(arena, "%s_", name);
+        out->names[t] = name;
+    }
+}
+
+/* Name, shape and dtype of a tensor; the object stays open. */
 static void write_tensor(mo_json_writer *w, const char *name, mo_shape shape, mo_dtype dtype)
 {
     mo_json_write_compact(w, NULL, true);
     mo_json_write_string(w, "name", name);
     mo_json_write_ints(w, "shape", shape.dim, shape.rank);
     mo_json_write_string(w, "dtype", mo_dtype_name(dtype));
-    mo_json_write_end(w);
 }
 
-static const char *tensor_name(const mo_mugraph *graph, int tensor)
+static bool is_written(const mo_mugraph *graph, int tensor)
 {
-    const mo_program *program = graph->program;
-    return tensor < program->n_tensors ? program->tensors[tensor].name : graph->tensors[tensor].symbol;
-}
-
-/* Tensors that one kernel writes for others: neither inputs nor outputs. */
-static void write_intermediates(mo_json_writer *w, const mo_mugraph *graph)
-{
-    mo_json_write_array(w, "intermediates");
     for (int k = 0; k < graph->n_kernels; k++) {
         const mo_prim *body = graph->kernels[k].body;
-        for (int s = 0; s < body->n_savers; s++) {
-            int tensor = body->savers[s].access.tensor;
-            const mo_mutensor *t = &graph->tensors[tensor];
-            if (t->output < 0) write_tensor(w, tensor_name(graph, tensor), t->shape, t->dtype);
-        }
+        for (int s = 0; s < body->n_savers; s++)
+            if (body->savers[s].access.tensor == tensor) return true;
     }
-    mo_json_write_end(w);
+    return false;
 }
 
-static void write_tensors(mo_json_writer *w, const mo_mugraph *graph)
+/* What kernels write beside the program's outputs, and outputs that are stored in a tensor of their own
+ * because they repeat or are inputs. */
+static void write_intermediates(const writer *out)
 {
-    const mo_program *program = graph->program;
-    mo_json_write_array(w, "inputs");
-    for (int i = 0; i < program->n_inputs; i++)
-        write_tensor(w, program->tensors[i].name, program->tensors[i].shape, program->tensors[i].dtype);
-    mo_json_write_end(w);
-    mo_json_write_array(w, "outputs");
+    const mo_mugraph *graph = out->graph;
+    mo_json_write_array(out->w, "intermediates");
+    for (int t = graph->program->n_inputs; t < graph->n_tensors; t++) {
+        const mo_mutensor *tensor = &graph->tensors[t];
+        bool own = t >= graph->program->n_tensors;
+        if (!own && (tensor->output >= 0 || !is_written(graph, t))) continue;
+        write_tensor(out->w, out->names[t], tensor->shape, tensor->dtype);
+        mo_json_write_string(out->w, "compute", mo_dtype_name(tensor->compute));
+        if (tensor->output >= 0) mo_json_write_int(out->w, "output", tensor->output);
+        mo_json_write_end(out->w);
+    }
+    mo_json_write_end(out->w);
+}
+
+static void write_tensors(const writer *out)
+{
+    const mo_program *program = out->graph->program;
+    mo_json_write_array(out->w, "inputs");
+    for (int i = 0; i < program->n_inputs; i++) {
+        const mo_tensor *t = &program->tensors[i];
+        int64_t row_major[MO_MAX_RANK] = {0};
+        mo_shape_row_major(t->shape, row_major);
+        write_tensor(out->w, t->name, t->shape, t->dtype);
+        if (memcmp(row_major, t->strides, sizeof *row_major * (size_t)t->shape.rank) != 0)
+            mo_json_write_ints(out->w, "strides", t->strides, t->shape.rank);
+        mo_json_write_end(out->w);
+    }
+    mo_json_write_end(out->w);
+    mo_json_write_array(out->w, "outputs");
     for (int i = 0; i < program->n_outputs; i++) {
         const mo_tensor *t = &program->tensors[program->outputs[i]];
-        write_tensor(w, t->name, t->shape, t->dtype);
+        write_tensor(out->w, t->name, t->shape, t->dtype);
+        mo_json_write_end(out->w);
     }
-    mo_json_write_end(w);
-    write_intermediates(w, graph);
+    mo_json_write_end(out->w);
+    write_intermediates(out);
 }
 
 static void write_axis_names(mo_json_writer *w, const char *key, const mo_prim *body, mo_axes axes)
@@ -91,12 +158,23 @@ static mo_axes placed(const mo_kernel *kernel, mo_axes axes, mo_place place)
     return result;
 }
 
+/* Axes that have a stride to show: those of the value and whatever else the access speaks of. */
+static mo_axes axes_of_access(const mo_access *access, mo_axes axes)
+{
+    for (int a = 0; a < MO_MAX_AXES; a++)
+        if (access->stride[a] != 0) axes |= (mo_axes)1 << a;
+    for (int d = 0; d < access->rank; d++)
+        if (access->dim_axis[d] >= 0) axes |= (mo_axes)1 << access->dim_axis[d];
+    return axes;
+}
+
 /* A read (imap, fmap) or a write (omap). */
-static void write_access(mo_json_writer *w, const mo_mugraph *graph, const mo_kernel *kernel,
-                         const mo_access *access, mo_axes axes, bool is_read)
+static void write_access(const writer *out, const mo_kernel *kernel, const mo_access *access, mo_axes axes,
+                         bool is_read)
 {
     const mo_prim *body = kernel->body;
-    mo_json_write_string(w, "tensor", tensor_name(graph, access->tensor));
+    mo_json_writer *w = out->w;
+    mo_json_write_string(w, "tensor", out->names[access->tensor]);
     write_axis_names(w, is_read ? "imap" : "omap", body, placed(kernel, axes, MO_PLACE_GRID));
     if (is_read) write_axis_names(w, "fmap", body, placed(kernel, axes, MO_PLACE_LOOP));
     if (access->rank >= 0) {
@@ -108,7 +186,8 @@ static void write_access(mo_json_writer *w, const mo_mugraph *graph, const mo_ke
         mo_json_write_end(w);
     }
     mo_json_write_compact(w, "strides", true);
-    MO_FOR_AXES(a, axes) mo_json_write_int(w, body->axes[a].name, access->stride[a]);
+    MO_FOR_AXES(a, axes_of_access(access, axes))
+        mo_json_write_int(w, body->axes[a].name, access->stride[a]);
     mo_json_write_end(w);
 }
 
@@ -125,8 +204,9 @@ static void write_attributes(mo_json_writer *w, const mo_prim *body, const mo_pr
     if (node->reduced != 0) write_axis_names(w, "over", body, node->reduced);
 }
 
-static void write_node(mo_json_writer *w, const mo_mugraph *graph, const mo_kernel *kernel, int index)
+static void write_node(const writer *out, const mo_kernel *kernel, int index)
 {
+    mo_json_writer *w = out->w;
     const mo_prim *body = kernel->body;
     const mo_prim_node *node = &body->nodes[index];
     mo_json_write_compact(w, NULL, true);
@@ -138,7 +218,7 @@ static void write_node(mo_json_writer *w, const mo_mugraph *graph, const mo_kern
     }
     write_attributes(w, body, node);
     if (node->op == MO_OP_ITER)
-        write_access(w, graph, kernel, &node->access, node->axes, true);
+        write_access(out, kernel, &node->access, node->axes, true);
     else
         write_axis_names(w, "axes", body, node->axes);
     mo_json_write_string(w, "dtype", mo_dtype_name(node->dtype));
@@ -165,6 +245,7 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
         mo_json_write_int(w, "vector", s->vector);
     } else if (s->kind == MO_SCHEDULE_STREAM) {
         mo_json_write_string(w, "loop_axis", axis_or_null(kernel->body, s->loop_axis));
+        mo_json_write_int(w, "cluster", s->cluster);
         mo_json_write_int(w, "groups", s->groups);
         mo_json_write_int(w, "warps_p", s->warps_p);
         mo_json_write_int(w, "warps_q", s->warps_q);
@@ -175,8 +256,9 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
     mo_json_write_end(w);
 }
 
-static void write_kernel(mo_json_writer *w, const mo_mugraph *graph, const mo_kernel *kernel)
+static void write_kernel(const writer *out, const mo_kernel *kernel)
 {
+    mo_json_writer *w = out->w;
     const mo_prim *body = kernel->body;
     mo_json_write_object(w, NULL);
     mo_json_write_string(w, "name", kernel->name);
@@ -193,14 +275,14 @@ static void write_kernel(mo_json_writer *w, const mo_mugraph *graph, const mo_ke
     mo_json_write_end(w);
     write_schedule(w, kernel);
     mo_json_write_array(w, "nodes");
-    for (int i = 0; i < body->n_nodes; i++) write_node(w, graph, kernel, i);
+    for (int i = 0; i < body->n_nodes; i++) write_node(out, kernel, i);
     mo_json_write_end(w);
     mo_json_write_array(w, "savers");
     for (int i = 0; i < body->n_savers; i++) {
         const mo_saver *saver = &body->savers[i];
         mo_json_write_compact(w, NULL, true);
         mo_json_write_int(w, "node", saver->node);
-        write_access(w, graph, kernel, &saver->access, body->nodes[saver->node].axes, false);
+        write_access(out, kernel, &saver->access, body->nodes[saver->node].axes, false);
         mo_json_write_end(w);
     }
     mo_json_write_end(w);
@@ -209,12 +291,16 @@ static void write_kernel(mo_json_writer *w, const mo_mugraph *graph, const mo_ke
 
 void mo_mugraph_write_json(mo_json_writer *w, const char *key, const mo_mugraph *graph)
 {
+    mo_arena *arena = mo_arena_new();
+    writer out = {.w = w, .graph = graph};
+    name_tensors(&out, arena);
     mo_json_write_object(w, key);
-    mo_json_write_string(w, "format", "mirage-opt-mugraph/1");
+    mo_json_write_string(w, "format", MO_MUGRAPH_FORMAT);
     mo_json_write_string(w, "name", graph->program->name);
-    write_tensors(w, graph);
+    write_tensors(&out);
     mo_json_write_array(w, "kernels");
-    for (int k = 0; k < graph->n_kernels; k++) write_kernel(w, graph, &graph->kernels[k]);
+    for (int k = 0; k < graph->n_kernels; k++) write_kernel(&out, &graph->kernels[k]);
     mo_json_write_end(w);
     mo_json_write_end(w);
+    mo_arena_free(arena);
 }

@@ -256,7 +256,7 @@ const char *mo_stream_plan_make(mo_arena *arena, const mo_mugraph *graph, const 
     int64_t extent = p.g->axes[s->loop_axis].extent;
     plan->slab = round_up(s->tile[s->loop_axis], 16);
     plan->slabs = (int)((extent + plan->slab - 1) / plan->slab);
-    plan->iterations = (plan->slabs + s->groups - 1) / s->groups;
+    plan->iterations = (plan->slabs + s->groups * s->cluster - 1) / (s->groups * s->cluster);
     plan_tiles(&p);
     plan_accums(&p);
     plan_stats(&p);

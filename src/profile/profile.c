@@ -159,6 +159,11 @@ static void treat(mo_profiling *run, int index, int done)
     mo_profiling_candidate(run, index);
 }
 
+static bool is_baseline(const mo_profile_request *r, int index)
+{
+    return r->baseline >= 0 && index >= r->baseline && index < r->baseline + r->n_baselines;
+}
+
 static void choose_winner(mo_profiling *run)
 {
     mo_profile_result *result = run->result;
@@ -168,9 +173,12 @@ static void choose_winner(mo_profiling *run)
         int w = result->winner;
         if (w < 0 || o->times.median < result->outcomes[w].times.median) result->winner = i;
     }
-    int b = run->request->baseline;
-    if (b >= 0 && result->outcomes[b].status == MO_PROFILE_TIMED) {
-        result->baseline_us = result->outcomes[b].times.median;
+    for (int i = 0; i < run->request->n_candidates; i++) {
+        const mo_profile_outcome *o = &result->outcomes[i];
+        if (!is_baseline(run->request, i) || o->status != MO_PROFILE_TIMED) continue;
+        if (result->baseline_us <= 0 || o->times.median < result->baseline_us) {
+            result->baseline_us = o->times.median;
+        }
     }
 }
 
@@ -184,10 +192,12 @@ mo_status mo_profile_run(const mo_profile_request *request, mo_profile_result *r
         mo_profiling_compile(&run);
         prepare_numbers(&run);
         prepare_flush(&run);
-        if (request->baseline >= 0) treat(&run, request->baseline, 0);
-        int done = request->baseline >= 0 ? 1 : 0;
+        int done = 0;
         for (int i = 0; i < request->n_candidates; i++) {
-            if (i != request->baseline) treat(&run, i, done++);
+            if (is_baseline(request, i)) treat(&run, i, done++);
+        }
+        for (int i = 0; i < request->n_candidates; i++) {
+            if (!is_baseline(request, i)) treat(&run, i, done++);
         }
         mo_profiling_ties(&run);
         choose_winner(&run);

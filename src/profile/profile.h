@@ -45,7 +45,8 @@ typedef struct {
     const mo_program *program;
     int n_candidates;
     const mo_profile_candidate *candidates;
-    int baseline;               /* index of the unfused program, or -1 */
+    int baseline;               /* index of the unfused program's first variant, or -1 */
+    int n_baselines;            /* variants, one behind the other: the fastest is the baseline */
     uint64_t seed;
     double factor;              /* of the floating-point acceptance */
     const mo_deadline *deadline; /* NULL: no bound */

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define CACHE_SIZE 4096
-#define SMALL_INTERMEDIATE (1 << 20) /* elements up to which an intermediate is kept in f32 */
 
 typedef struct {
     mo_hash128 key;
@@ -67,11 +66,11 @@ static bool feeds_product(const mo_prim *g, int node)
     return false;
 }
 
-/* Small intermediates that no product reads directly stay in f32; others are rounded to the compute dtype. */
+/* What a product reads is rounded to the compute dtype there anyway; everything else stays in f32, so that
+ * cutting never loses accuracy. */
 static mo_dtype intermediate_dtype(const mo_prim *g, int node)
 {
-    bool small = mo_prim_extent(g, g->nodes[node].axes) <= SMALL_INTERMEDIATE;
-    return small && !feeds_product(g, node) ? MO_F32 : g->nodes[node].compute;
+    return feeds_product(g, node) ? g->nodes[node].compute : MO_F32;
 }
 
 /* Copies what `node` needs into `body`; cut values and inputs become iterators. Returns its number there. */

@@ -137,7 +137,7 @@ static void enumerate_tiles(enumeration *e, mo_schedule s);
 
 static mo_schedule stream_schedule(const mo_prim *g, int loop, int p, int q)
 {
-    mo_schedule s = {.kind = MO_SCHEDULE_STREAM, .threads = 32, .row_axis = -1, .loop_axis = loop, .groups = 1,
+    mo_schedule s = {.kind = MO_SCHEDULE_STREAM, .threads = 32, .row_axis = -1, .loop_axis = loop, .cluster = 1, .groups = 1,
                      .warps_p = 1, .warps_q = 1, .stages = 2, .p_axis = p, .q_axis = q};
     mo_axes saved = saved_axes(g);
     for (int a = 0; a < g->n_axes; a++) {
@@ -196,10 +196,19 @@ static int tile_sizes(const mo_prim *g, int axis, mo_side side, int64_t sizes[8]
     return count;
 }
 
+/* A split over a pair of blocks is for grids that leave half of the processors idle. */
+static bool cluster_fits(const enumeration *e, const mo_schedule *s, const mo_kernel_facts *facts)
+{
+    const mo_device *d = e->context->device;
+    int64_t slabs = (e->body->axes[s->loop_axis].extent + s->tile[s->loop_axis] - 1) / s->tile[s->loop_axis];
+    return d->arch >= 90 && facts->blocks <= d->sms && slabs >= 2 * s->groups;
+}
+
 static void offer_stream(enumeration *e, const mo_schedule *s)
 {
     mo_kernel_facts facts = mo_cost_facts(e->context, e->body, s);
     if (facts.accumulators > MAX_ACCUMULATORS) return;
+    if (s->cluster > 1 && !cluster_fits(e, s, &facts)) return;
     if (facts.shared_bytes > e->context->device->shared_per_block) {
         e->too_large++;
         return;
@@ -221,7 +230,8 @@ static void enumerate_warps(enumeration *e, mo_schedule s)
             if (s.p_axis >= 0 && s.warps_p * 16 > s.tile[s.p_axis] && s.warps_p > 1) continue;
             if (s.q_axis >= 0 ? s.warps_q * 8 > s.tile[s.q_axis] && s.warps_q > 1 : s.warps_q > 1) continue;
             if (s.groups > 1 && (s.groups - 1) * s.tile[s.loop_axis] >= extent) continue;
-            for (s.stages = 2; s.stages <= 4; s.stages++) offer_stream(e, &s);
+            for (s.stages = 2; s.stages <= 4; s.stages++)
+                for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
         }
 }
 

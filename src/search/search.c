@@ -11,7 +11,8 @@
 
 #define MAX_GRAPHS 24      /* graphs of the algebra that are cut and placed, for each subprogram */
 #define MAX_PARTITIONS 12  /* kept for each subprogram */
-#define UNFUSED_VARIANTS 3 /* unfused candidates with the cheapest and the next schedules */
+#define UNFUSED_RANKS 6    /* unfused candidates with the cheapest and the next schedules */
+#define UNFUSED_VARIANTS (UNFUSED_RANKS + 2) /* and with f32 between the kernels */
 
 /* A structure (partitions of all subprograms) whose equivalence is decided once for all its schedules. */
 typedef struct {
@@ -179,13 +180,19 @@ static void add_unfused(search *s)
 {
     mo_search_result *r = s->result;
     r->baseline = r->n_candidates;
-    for (int rank = 0; rank < UNFUSED_VARIANTS; rank++) {
-        mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device, rank);
-        if (rank > 0 && mo_hash_equal(mo_mugraph_hash(graph), mo_mugraph_hash(r->candidates[r->n_candidates - 1])))
-            continue;
+    for (int i = 0; i < UNFUSED_VARIANTS; i++) {
+        bool wide = i >= UNFUSED_RANKS;
+        mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device,
+                                       wide ? i - UNFUSED_RANKS : i, wide);
+        mo_hash128 hash = mo_mugraph_hash(graph);
+        bool known = false;
+        for (int j = r->baseline; j < r->n_candidates; j++) known |= mo_hash_equal(s->hashes[j], hash);
+        if (known) continue;
+        s->hashes[r->n_candidates] = hash;
         r->equivalence[r->n_candidates] = (mo_equivalence){.delta = -1};
         r->candidates[r->n_candidates++] = graph;
     }
+    r->n_baselines = r->n_candidates - r->baseline;
 }
 
 mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,

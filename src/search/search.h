@@ -47,7 +47,7 @@ typedef struct {
     int n_candidates;
     mo_mugraph **candidates;  /* ranked by estimated cost, at most top_k and the unfused ones */
     mo_equivalence *equivalence; /* one for each candidate */
-    int baseline;             /* index of the unfused program with its best estimated schedules */
+    int baseline, n_baselines; /* the unfused program with several choices of schedules: the last candidates */
     int n_subprograms;
     mo_search_counts counts;
 } mo_search_result;

@@ -11,11 +11,30 @@ mo_dtype *mo_tensor_dtypes(mo_arena *arena, const mo_program *program, int more)
     return dtypes;
 }
 
+static bool feeds_product(const mo_program *program, int tensor)
+{
+    for (int n = 0; n < program->n_nodes; n++) {
+        const mo_node *node = &program->nodes[n];
+        if (node->op != MO_OP_MATMUL) continue;
+        if (node->inputs[0].tensor == tensor || node->inputs[1].tensor == tensor) return true;
+    }
+    return false;
+}
+
+static void widen(mo_mugraph *graph, mo_dtype *dtypes)
+{
+    for (int t = graph->program->n_inputs; t < graph->program->n_tensors; t++)
+        if (graph->tensors[t].output < 0 && !feeds_product(graph->program, t))
+            dtypes[t] = graph->tensors[t].dtype = MO_F32;
+}
+
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank)
+                       const mo_device *device, int rank, bool wide)
 {
     mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
-    mo_cost_context context = {device, mo_tensor_dtypes(arena, program, 0)};
+    mo_dtype *dtypes = mo_tensor_dtypes(arena, program, 0);
+    if (wide) widen(graph, dtypes);
+    mo_cost_context context = {device, dtypes};
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
         mo_prim *body = mo_prim_copy(arena, lowered->nodes[n]);

@@ -6,9 +6,11 @@
 #include "ir/lowered.h"
 
 /* Each node with its cheapest schedule (what every speedup is measured against), or with PLAIN schedules
- * (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest where there is one. */
+ * (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest where there is one.
+ * `wide` keeps in f32 what goes between kernels and is no operand of a product: what is emitted where 16 bits
+ * fail the numeric gate. */
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank);
+                       const mo_device *device, int rank, bool wide);
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered);
 
 /* Stored type of each of the program's tensors, with room for `more` intermediates. */

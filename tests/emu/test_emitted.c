@@ -78,7 +78,7 @@ static void make_graphs(subject *s, const mo_lowered *lowered, const mo_device *
     }
     add_graph(s, mo_unfused_plain(s->arena, s->program, lowered), "plain");
     for (int rank = 0; rank < PARTITIONS; rank++) {
-        add_graph(s, mo_unfused(s->arena, s->program, lowered, device, rank),
+        add_graph(s, mo_unfused(s->arena, s->program, lowered, device, rank, false),
                   mo_arena_printf(s->arena, "unfused, schedules of rank %d", rank));
         add_fused(s, lowered, cutters, rank);
     }

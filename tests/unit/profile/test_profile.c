@@ -102,6 +102,7 @@ Test(profile, each_fault_costs_its_candidate_only)
     open_fixture(&f);
     for (int i = 0; i < n; i++) add(&f, expected[i].kernel);
     f.request.baseline = 0;
+    f.request.n_baselines = 1;
     run(&f);
     for (int i = 0; i < n; i++) {
         const mo_profile_outcome *o = &f.result.outcomes[i];

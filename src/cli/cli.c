@@ -7,6 +7,7 @@
 #include "cli/info.h"
 #include "cli/run.h"
 #include "cli/verify.h"
+#include "parse/mugraph.h"
 #include "parse/parse.h"
 
 #include <string.h>
@@ -40,20 +41,35 @@ static mo_status answer(const mo_options *options, bool *answered, mo_error *err
     return status;
 }
 
-static mo_status read_program(mo_arena *arena, const char *path, mo_log *log, mo_program **program,
-                              mo_error *error)
-{
-    const char *text;
+/* A text and what messages call it. */
+typedef struct {
+    const char *name, *text;
     size_t length;
-    mo_status status = mo_file_read(arena, path, &text, &length, error);
-    if (status != MO_OK) return status;
+} input_file;
+
+static mo_status read_file(mo_arena *arena, const char *path, input_file *file, mo_error *error)
+{
+    file->name = strcmp(path, "-") == 0 ? "<stdin>" : path;
+    return mo_file_read(arena, path, &file->text, &file->length, error);
+}
+
+static mo_status parse_program(mo_arena *arena, const input_file *file, mo_log *log, mo_program **program,
+                               mo_error *error)
+{
     mo_str notes = {0};
-    const char *name = strcmp(path, "-") == 0 ? "<stdin>" : path;
-    status = mo_parse_program(arena, name, text, length, program, &notes, error);
+    mo_status status = mo_parse_program(arena, file->name, file->text, file->length, program, &notes, error);
     if (status == MO_OK && notes.length > 0)
         mo_log_line(log, MO_LOG_NORMAL, "%.*s", (int)notes.length - 1, notes.data); /* without the last \n */
     mo_str_free(&notes);
     return status;
+}
+
+static mo_status read_program(mo_arena *arena, const char *path, mo_log *log, mo_program **program,
+                              mo_error *error)
+{
+    input_file file;
+    mo_status status = read_file(arena, path, &file, error);
+    return status == MO_OK ? parse_program(arena, &file, log, program, error) : status;
 }
 
 static mo_status write_products(const mo_destinations *plan, const mo_products *products, mo_error *error)
@@ -83,14 +99,28 @@ static mo_status optimise(mo_arena *arena, const mo_options *options, const mo_p
     return products.status;
 }
 
+/* OTHER is a program or a muGraph: its "format" says which. */
+static mo_status compare(mo_arena *arena, const mo_options *options, const mo_program *program, mo_log *log,
+                         mo_str *answer_text, mo_error *error)
+{
+    input_file file;
+    mo_status status = read_file(arena, options->verify, &file, error);
+    if (status != MO_OK) return status;
+    if (mo_parse_is_mugraph(arena, file.text, file.length)) {
+        mo_mugraph *graph;
+        status = mo_parse_mugraph(arena, program, file.name, file.text, file.length, &graph, error);
+        return status == MO_OK ? mo_verify_mugraph_answer(options, program, graph, answer_text) : status;
+    }
+    mo_program *other;
+    status = parse_program(arena, &file, log, &other, error);
+    return status == MO_OK ? mo_verify_answer(options, program, other, answer_text, error) : status;
+}
+
 static mo_status verify(mo_arena *arena, const mo_options *options, const mo_program *program, mo_log *log,
                         mo_error *error)
 {
-    mo_program *other;
-    mo_status status = read_program(arena, options->verify, log, &other, error);
-    if (status != MO_OK) return status;
     mo_str text = {0};
-    status = mo_verify_answer(options, program, other, &text, error);
+    mo_status status = compare(arena, options, program, log, &text, error);
     if (text.length > 0) {
         mo_status written = mo_file_write("-", text.data, text.length, error);
         if (written != MO_OK) status = written;

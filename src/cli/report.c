@@ -110,7 +110,7 @@ static void write_search(mo_json_writer *w, const mo_outcome *outcome)
 
 static void write_verify(mo_json_writer *w, const mo_outcome *outcome)
 {
-    const mo_equivalence *e = &outcome->search.equivalence[outcome->profile.winner];
+    const mo_verify_report *e = &outcome->search.equivalence[outcome->profile.winner];
     mo_json_write_object(w, "verify");
     mo_json_write_string(w, "equivalence", "tested");
     if (e->delta >= 0)
@@ -118,7 +118,9 @@ static void write_verify(mo_json_writer *w, const mo_outcome *outcome)
     else
         mo_json_write_null(w, "delta");
     mo_json_write_int(w, "rounds", e->rounds);
-    mo_json_write_null(w, "instance");
+    mo_json_write_compact(w, "instance", true);
+    for (int a = 0; a < e->n_axes; a++) mo_json_write_int(w, e->axes[a].name, e->axes[a].extent);
+    mo_json_write_end(w);
     int64_t primes[2] = {e->primes[0], e->primes[1]};
     mo_json_write_ints(w, "primes", primes, 2);
     mo_json_write_compact(w, "full_shape", true);

@@ -281,6 +281,47 @@ static mo_status rank(run *r, const mo_profile_candidate *candidates, mo_error *
     return outcome->profile.winner >= 0 ? MO_OK : no_winner(r, error);
 }
 
+/* ---- the winner at its own shape ---- */
+
+#define CONFIRM_PRODUCTS ((int64_t)1 << 30) /* all elements where that costs no more multiplications */
+
+/* The next best after a winner that was struck out. */
+static int next_winner(const mo_outcome *outcome)
+{
+    int best = -1;
+    for (int i = 0; i < outcome->search.n_candidates; i++) {
+        const mo_profile_outcome *c = &outcome->profile.outcomes[i], *b = best < 0 ? NULL : &outcome->profile.outcomes[best];
+        if (outcome->measured) {
+            if (c->status != MO_PROFILE_TIMED) continue;
+            if (b == NULL || c->times.median < b->times.median) best = i;
+        } else if (c->status == MO_PROFILE_ESTIMATED) {
+            mo_mugraph **graphs = outcome->search.candidates;
+            if (b == NULL || graphs[i]->cost_ns < graphs[best]->cost_ns) best = i;
+        }
+    }
+    return best;
+}
+
+/* Evaluates the winner as it is emitted (merged axes, real strides) against the program, all elements where
+ * that is affordable. One that differs is struck out and the next best is tried. */
+static mo_status confirm_winner(run *r, mo_error *error)
+{
+    mo_outcome *outcome = r->outcome;
+    mo_verify_options options = {.delta = outcome->options->verify_delta, .seed = (uint64_t)outcome->options->seed,
+                                 .threads = outcome->threads, .max_products = CONFIRM_PRODUCTS};
+    while (outcome->profile.winner >= 0) {
+        int w = outcome->profile.winner;
+        mo_verify_report report;
+        mo_equiv verdict = mo_verify_mugraph(outcome->program, outcome->search.candidates[w], &options, &report);
+        if (verdict == MO_EQUAL_TESTED) outcome->search.equivalence[w] = report;
+        if (verdict != MO_DIFFERENT) return MO_OK;
+        outcome->profile.outcomes[w].status = MO_PROFILE_NUMERIC_FAILURE;
+        outcome->profile.outcomes[w].why = "differs from the program at its own shape";
+        outcome->profile.winner = next_winner(outcome);
+    }
+    return no_winner(r, error);
+}
+
 /* ---- products ---- */
 
 static const char *keep(run *r, mo_str *text)
@@ -333,6 +374,7 @@ mo_status mo_run(mo_arena *arena, const mo_options *options, const mo_program *p
             MO_NEW_ARRAY(arena, mo_profile_candidate, outcome.search.n_candidates);
         status = emit_all(&r, candidates, error);
         if (status == MO_OK) status = rank(&r, candidates, error);
+        if (status == MO_OK) status = confirm_winner(&r, error);
         if (status == MO_OK) make_products(&r, shown, products);
     }
     mo_nvrtc_close(r.nvrtc);

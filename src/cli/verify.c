@@ -67,24 +67,44 @@ static void add_difference(mo_str *out, const mo_program *program, const mo_veri
     mo_str_add(out, ")\n");
 }
 
+static mo_verify_options wanted(const mo_options *options)
+{
+    return (mo_verify_options){
+        .delta = options->verify_delta, .seed = (uint64_t)options->seed, .threads = (int)options->threads};
+}
+
+static mo_status answer(mo_str *out, const mo_program *program, mo_equiv verdict, const mo_verify_report *report)
+{
+    switch (verdict) {
+    case MO_EQUAL_TESTED:
+        if (report->delta >= 0)
+            mo_str_printf(out, "tested (delta %.3g)\n", report->delta);
+        else
+            mo_str_add(out, "tested (delta null)\n");
+        return MO_OK;
+    case MO_DIFFERENT: add_difference(out, program, report); return MO_ERR_NUMERIC;
+    case MO_UNDECIDED: break;
+    }
+    mo_str_printf(out, "undecided: %s\n", report->reason == NULL ? "no reason was given" : report->reason);
+    return MO_ERR_UNDECIDED;
+}
+
 mo_status mo_verify_answer(const mo_options *options, const mo_program *program, const mo_program *other,
                            mo_str *out, mo_error *error)
 {
     mo_status status = check_interface(program, other, error);
     if (status != MO_OK) return status;
-    mo_verify_options wanted = {
-        .delta = options->verify_delta, .seed = (uint64_t)options->seed, .threads = (int)options->threads};
+    mo_verify_options asked = wanted(options);
     mo_verify_report report = {0};
-    switch (mo_verify_programs(program, other, &wanted, &report)) {
-    case MO_EQUAL_TESTED:
-        if (report.delta >= 0)
-            mo_str_printf(out, "tested (delta %.3g)\n", report.delta);
-        else
-            mo_str_add(out, "tested (no bound)\n");
-        return MO_OK;
-    case MO_DIFFERENT: add_difference(out, program, &report); return MO_ERR_NUMERIC;
-    case MO_UNDECIDED: break;
-    }
-    mo_str_printf(out, "undecided: %s\n", report.reason == NULL ? "no reason was given" : report.reason);
-    return MO_ERR_UNDECIDED;
+    mo_equiv verdict = mo_verify_programs(program, other, &asked, &report);
+    return answer(out, program, verdict, &report);
+}
+
+mo_status mo_verify_mugraph_answer(const mo_options *options, const mo_program *program,
+                                   const mo_mugraph *graph, mo_str *out)
+{
+    mo_verify_options asked = wanted(options);
+    mo_verify_report report = {0};
+    mo_equiv verdict = mo_verify_mugraph(program, graph, &asked, &report);
+    return answer(out, program, verdict, &report);
 }

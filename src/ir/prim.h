@@ -39,7 +39,7 @@ typedef struct {
 } mo_access;
 
 typedef struct {
-    mo_op op;             /* ITER, CONST, ACCUM, pointwise, SUM, MAX, MIN, MATMUL */
+    mo_op op;             /* ITER, CONST, pointwise, SUM, MAX, MIN, MATMUL */
     int n_in;
     int in[2];
     mo_axes axes;         /* free axes of the value */

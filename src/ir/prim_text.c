@@ -113,7 +113,6 @@ static const char *check_node(const mo_prim *g, int index)
         if ((joined & node->reduced) != node->reduced) return "reduction over an axis that no operand has";
         return node->axes == (joined & ~node->reduced) ? NULL : "axes of a reduction disagree";
     case MO_KIND_STRUCTURE:
-        if (node->op == MO_OP_ACCUM) return node->axes == joined ? NULL : "axes of an accumulator disagree";
         if (node->op == MO_OP_CONST) return node->axes == 0 ? NULL : "a number with axes";
         return NULL;
     default: return "operator that is not primitive";

@@ -7,6 +7,7 @@
 #define MO_IR_PROGRAM_H
 
 #include "base/arena.h"
+#include "base/diag.h"
 #include "base/hash.h"
 #include "base/str.h"
 #include "ir/dtype.h"
@@ -72,6 +73,8 @@ typedef struct {
     int n_outputs;
     int *outputs; /* tensor indices */
     mo_attrs attrs;
+    size_t offset;          /* where the node stands in the source text; for diagnostics */
+    const char *path;       /* its JSON pointer there, or NULL */
 } mo_node;
 
 typedef struct {
@@ -83,6 +86,7 @@ typedef struct {
     const char **symbols; /* C identifier of each tensor, unique among themselves */
     mo_node *nodes;
     int *outputs;    /* tensor indices; may repeat, may be inputs */
+    const mo_source *source; /* the text it was read from (borrowed), or NULL; for diagnostics */
     mo_hash128 hash; /* of the canonical text form without names */
 } mo_program;
 

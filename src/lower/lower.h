@@ -20,8 +20,8 @@ mo_prim *mo_lower_nodes(mo_arena *arena, const mo_program *program, const int *n
                         const char **reason);
 
 /* Cuts the program into the fewest runs of consecutive nodes that lower, greedily from the front, each with
- * at most `max_nodes` primitive nodes, and lowers every node alone as well. Returns MO_ERR_USER when a node
- * cannot be lowered. */
+ * at most `max_nodes` primitive nodes, and lowers every node alone as well. Returns MO_ERR_USER, located in
+ * the program's text, when a node cannot be lowered. */
 mo_status mo_lower_program(mo_arena *arena, const mo_program *program, int max_nodes, mo_lowered *lowered,
                            mo_error *error);
 

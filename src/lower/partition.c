@@ -8,16 +8,21 @@ static mo_prim *lower_run(mo_arena *arena, const mo_program *program, int first,
     return mo_lower_nodes(arena, program, nodes, count, reason);
 }
 
+static mo_status refuse(const mo_program *program, const mo_node *node, mo_error *error)
+{
+    static const mo_source nowhere = {.name = "program", .text = "", .length = 0};
+    bool known = program->source != NULL;
+    return mo_diag_fail(error, known ? program->source : &nowhere, known ? node->offset : 0, node->path, NULL,
+                        "%s: not supported yet: nothing is emitted for it", mo_op_name(node->op));
+}
+
 static mo_status lower_nodes_alone(mo_arena *arena, const mo_program *program, mo_lowered *lowered, mo_error *error)
 {
     lowered->nodes = MO_NEW_ARRAY(arena, mo_prim *, program->n_nodes + 1);
     for (int n = 0; n < program->n_nodes; n++) {
         const char *reason = NULL;
         lowered->nodes[n] = mo_lower_nodes(arena, program, &n, 1, &reason);
-        if (lowered->nodes[n] == NULL)
-            return mo_fail(error, MO_ERR_USER, "error: %s (making %s): not supported yet: %s",
-                           mo_op_name(program->nodes[n].op),
-                           program->tensors[program->nodes[n].outputs[0]].name, reason);
+        if (lowered->nodes[n] == NULL) return refuse(program, &program->nodes[n], error);
     }
     return MO_OK;
 }

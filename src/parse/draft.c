@@ -110,6 +110,8 @@ static bool read_node(mo_draft *d, const mo_json *object, int index)
     mo_node *node = &d->nodes[index];
     const mo_json *op, *inputs;
     d->objects[index] = object;
+    node->offset = object->offset;
+    node->path = mo_json_path(r->arena, object);
     if (!mo_reader_expect(r, object, MO_JSON_OBJECT)) return false;
     if (!mo_reader_member(r, object, "a node", "op", MO_JSON_STRING, &op)) return false;
     if (!read_op(r, op, &node->op)) return false;

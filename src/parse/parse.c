@@ -194,6 +194,9 @@ mo_status mo_parse_program(mo_arena *arena, const char *file_name, const char *t
     if (status != MO_OK) return status;
     mo_program *result = MO_NEW(arena, mo_program);
     result->arena = arena;
+    mo_source *source = MO_NEW(arena, mo_source);
+    *source = draft.reader.source;
+    result->source = source;
     if (!parse(&draft, root, result, notes)) return MO_ERR_USER;
     *program = result;
     return MO_OK;

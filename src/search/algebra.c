@@ -43,6 +43,11 @@ static bool known(const taker *t, mo_hash128 hash, uint64_t skeleton)
     return alike >= t->options->max_alike && !mo_hash_equal(hash, t->original_hash);
 }
 
+static int counted_ops(const mo_algebra_options *options, const mo_prim *graph)
+{
+    return options->count_paper ? mo_algebra_paper_ops(graph) : mo_algebra_block_ops(graph);
+}
+
 static void take(taker *t, mo_prim *g)
 {
     mo_algebra_result *r = t->result;
@@ -50,7 +55,7 @@ static void take(taker *t, mo_prim *g)
     uint64_t skeleton = mo_algebra_skeleton(t->scratch, g);
     bool original = mo_hash_equal(hash, t->original_hash);
     if (known(t, hash, skeleton)) return;
-    if (!original && mo_algebra_block_ops(g) > t->max_block_ops) return;
+    if (!original && counted_ops(t->options, g) > t->max_block_ops) return;
     r->stats.graphs++;
     MO_CHECK(mo_prim_check(g) == NULL);
     if (!original && !mo_algebra_same(t->scratch, &t->second, t->original, g)) {
@@ -115,7 +120,7 @@ static mo_algebra_options with_defaults(const mo_algebra_options *given, const m
 {
     mo_algebra_options o = *given;
     if (!o.max_states) o.max_states = MAX_STATES;
-    if (!o.max_block_ops) o.max_block_ops = mo_algebra_block_ops(graph) + EXTRA_BLOCK_OPS;
+    if (!o.max_block_ops) o.max_block_ops = counted_ops(&o, graph) + EXTRA_BLOCK_OPS;
     if (!o.max_new) o.max_new = o.max_block_ops;
     if (!o.max_ops) o.max_ops = plain_ops(graph) + EXTRA_OPS;
     if (!o.max_graphs) o.max_graphs = MAX_GRAPHS;

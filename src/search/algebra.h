@@ -23,6 +23,7 @@ typedef struct {
     int max_alike;      /* results whose reductions (matmul, sum, max, min) are of the same values, up to
                          * scaling by numbers; the cheapest ones are kept */
     bool any_exp;       /* also exponentials whose argument the graph has shifted by a maximum, unshifted */
+    bool count_paper;         /* max_block_ops is in the paper's count (mo_algebra_paper_ops) */
     bool no_prune;      /* keep every value, whatever its abstract expression */
     uint64_t seed;
     bool (*stop)(void *context); /* asked now and then; true ends the search with what there is */
@@ -47,8 +48,11 @@ typedef struct {
     mo_algebra_stats stats;
 } mo_algebra_result;
 
-/* `graph` must have accesses with dimensions (no merged axes) and no ACCUM nodes. */
+/* `graph` must have accesses with dimensions (no merged axes). */
 mo_algebra_result mo_algebra_search(mo_arena *arena, const mo_prim *graph, const mo_algebra_options *options);
+
+/* The paper's count: every node but savers; a product over a loop has an accumulator behind it. */
+int mo_algebra_paper_ops(const mo_prim *graph);
 
 /* Operators other than iterators, numbers, accumulators and savers; an elementwise operator whose only
  * consumer is elementwise counts with that one. */

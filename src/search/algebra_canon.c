@@ -23,6 +23,17 @@ int mo_algebra_block_ops(const mo_prim *graph)
     return count;
 }
 
+int mo_algebra_paper_ops(const mo_prim *graph)
+{
+    int count = 0;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        mo_op op = graph->nodes[i].op;
+        count += op == MO_OP_ITER || mo_algebra_counts(&graph->nodes[i]);
+        count += op == MO_OP_MATMUL;
+    }
+    return count;
+}
+
 typedef struct {
     uint64_t op, reduced, number, const_axes, min, max, attributes;
     mo_hash128 in[2];

@@ -115,7 +115,6 @@ static int *seed(mo_algebra *s)
     mo_abs_expr *exprs = MO_NEW_ARRAY(s->arena, mo_abs_expr, g->n_nodes);
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *node = &g->nodes[i];
-        MO_CHECK(node->op != MO_OP_ACCUM);
         int in[2] = {-1, -1};
         mo_abs_expr operands[2] = {{0}, {0}};
         for (int j = 0; j < node->n_in; j++) {

@@ -5,7 +5,6 @@
 #include "search/algebra.h"
 #include "search/assemble.h"
 #include "search/unfused.h"
-#include "verify/equiv.h"
 
 #include <string.h>
 
@@ -39,6 +38,7 @@ static void search_algebra(search *s, int index)
     mo_search_counts *counts = &s->result->counts;
     const mo_prim *graph = s->lowered->subprograms[index].graph;
     mo_algebra_options options = {.max_states = o->max_states, .max_block_ops = o->max_block_ops,
+                                  .count_paper = o->count_paper,
                                   .max_graphs = MAX_GRAPHS, .no_prune = !o->prune, .seed = o->seed,
                                   .stop = o->stop, .stop_context = o->stop_context};
     mo_algebra_result found = mo_algebra_search(s->arena, graph, &options);
@@ -93,29 +93,28 @@ static void make_structures(search *s)
     }
 }
 
-static mo_equivalence equivalence_of(const mo_verify_report *report)
-{
-    mo_equivalence e = {.delta = report->delta, .rounds = report->rounds, .full_checked = report->full_checked,
-                        .full_elements = report->full_elements};
-    memcpy(e.primes, report->primes, sizeof e.primes);
-    return e;
-}
-
-static bool verified(search *s, const mo_mugraph *graph, mo_equivalence *equivalence)
+static bool verified(const search *s, const mo_mugraph *graph, mo_verify_report *report)
 {
     mo_verify_options options = {.delta = s->options->verify_delta, .seed = s->options->seed,
                                  .threads = s->options->threads};
-    mo_verify_report report;
-    mo_equiv verdict = mo_verify_mugraph(s->program, graph, &options, &report);
-    *equivalence = equivalence_of(&report);
-    return verdict == MO_EQUAL_TESTED;
+    return mo_verify_mugraph(s->program, graph, &options, report) == MO_EQUAL_TESTED;
 }
 
-static void insert_candidate(search *s, mo_mugraph *graph, const mo_equivalence *equivalence)
+/* Every candidate is checked again whole: a graph that breaks the rules is a defect of this program. */
+static void check(const search *s, const mo_mugraph *graph)
+{
+    mo_arena_mark mark = mo_arena_get_mark(s->arena);
+    const char *wrong = mo_mugraph_check(s->arena, graph);
+    if (wrong != NULL) MO_BUG("the search made an invalid graph: %s", wrong);
+    mo_arena_reset(s->arena, mark);
+}
+
+static void insert_candidate(search *s, mo_mugraph *graph, const mo_verify_report *equivalence)
 {
     mo_search_result *r = s->result;
     int last = s->options->top_k - 1;
     if (r->n_candidates > last && (last < 0 || graph->cost_ns >= r->candidates[last]->cost_ns)) return;
+    check(s, graph);
     mo_hash128 hash = mo_mugraph_hash(graph);
     for (int i = 0; i < r->n_candidates; i++)
         if (mo_hash_equal(s->hashes[i], hash)) return;
@@ -134,7 +133,7 @@ static void insert_candidate(search *s, mo_mugraph *graph, const mo_equivalence 
 }
 
 /* Every schedule of one kernel beside the cheapest of the others. */
-static void add_schedules(search *s, const structure *from, const mo_equivalence *equivalence)
+static void add_schedules(search *s, const structure *from, const mo_verify_report *equivalence)
 {
     int n = s->lowered->n_subprograms, at = 0;
     int *choice = MO_NEW_ARRAY(s->arena, int, from->n_kernels + 1);
@@ -166,7 +165,7 @@ static void verify_and_rank(search *s)
         if (full && s->structures[i].cost_ns >= r->candidates[r->n_candidates - 1]->cost_ns) return;
         mo_mugraph *symbolic = mo_assemble(s->arena, s->program, s->structures[i].partitions,
                                            s->lowered->n_subprograms, NULL, true);
-        mo_equivalence equivalence;
+        mo_verify_report equivalence;
         if (!verified(s, symbolic, &equivalence)) {
             counts->rejected++;
             continue;
@@ -188,8 +187,10 @@ static void add_unfused(search *s)
         bool known = false;
         for (int j = r->baseline; j < r->n_candidates; j++) known |= mo_hash_equal(s->hashes[j], hash);
         if (known) continue;
+        check(s, graph);
         s->hashes[r->n_candidates] = hash;
-        r->equivalence[r->n_candidates] = (mo_equivalence){.delta = -1};
+        if (i == 0 && !stopped(s)) verified(s, graph, &r->equivalence[r->n_candidates]);
+        else r->equivalence[r->n_candidates] = r->equivalence[r->baseline];
         r->candidates[r->n_candidates++] = graph;
     }
     r->n_baselines = r->n_candidates - r->baseline;
@@ -203,7 +204,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     double start = mo_clock_seconds();
     int room = options->top_k + UNFUSED_VARIANTS;
     result->candidates = MO_NEW_ARRAY(arena, mo_mugraph *, room);
-    result->equivalence = MO_NEW_ARRAY(arena, mo_equivalence, room);
+    result->equivalence = MO_NEW_ARRAY(arena, mo_verify_report, room);
     result->counts.complete = true;
     search s = {.arena = arena, .program = program, .lowered = lowered, .options = options, .result = result};
     s.hashes = MO_NEW_ARRAY(arena, mo_hash128, room);

@@ -11,6 +11,7 @@
 #include "cost/device.h"
 #include "ir/lowered.h"
 #include "ir/mugraph.h"
+#include "verify/equiv.h"
 
 typedef struct {
     const mo_device *device;
@@ -34,19 +35,11 @@ typedef struct {
     double seconds;
 } mo_search_counts;
 
-/* What the equivalence test established for one candidate. */
-typedef struct {
-    double delta;             /* bound on accepting a different graph; < 0 where none holds */
-    int rounds;
-    uint32_t primes[2];
-    int64_t full_checked, full_elements; /* elements evaluated at the program's own shape, and all of them */
-} mo_equivalence;
-
 typedef struct {
     mo_arena *arena;
     int n_candidates;
     mo_mugraph **candidates;  /* ranked by estimated cost, at most top_k and the unfused ones */
-    mo_equivalence *equivalence; /* one for each candidate */
+    mo_verify_report *equivalence; /* what the equivalence test established for each */
     int baseline, n_baselines; /* the unfused program with several choices of schedules: the last candidates */
     int n_subprograms;
     mo_search_counts counts;

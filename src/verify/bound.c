@@ -206,8 +206,7 @@ static mo_form pointwise_form(pointwise p, const mo_form *a, const mo_form *b, m
     case MO_OP_SILU: r = sigmoid_form(a, rules); return mul_forms(a, &r);
     case MO_OP_TANH: return tanh_form(a, rules);
     case MO_OP_GELU: return gelu_form(a, rules, p.approximate_tanh);
-    case MO_OP_NEG:
-    case MO_OP_ACCUM: return *a;
+    case MO_OP_NEG: return *a;
     case MO_OP_LOG:
     case MO_OP_CAST: return opaque_form(a);
     default: r = joined(a, b); /* maximum, minimum, relu, abs, clamp */

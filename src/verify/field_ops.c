@@ -171,13 +171,6 @@ RULE(CAST)
     UNUSED(b);
     return mo_field_cast(f, attrs->dtype, a);
 }
-RULE(ACCUM)
-{
-    UNUSED(f);
-    UNUSED(attrs);
-    UNUSED(b);
-    return a;
-}
 
 RULE(GELU)
 {

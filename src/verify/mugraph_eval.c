@@ -308,8 +308,6 @@ static void compute(const scope *s, int index, int64_t *at, int axis, int64_t n,
         iterator_along(s, node, at, axis, n, out);
     } else if (node->op == MO_OP_CONST) {
         *out = mo_field_constant(f, node->number); /* lengths too: it is the number that code is made from */
-    } else if (node->op == MO_OP_ACCUM) {
-        operand_along(s, node->in[0], at, axis, n, out);
     } else if (mo_op_is_pointwise(node->op)) {
         pointwise_along(s, node, at, axis, n, out);
     } else if (node->op == MO_OP_MATMUL) {

@@ -147,13 +147,10 @@ void mo_prim_eval_node(const mo_field *f, const mo_instance *instance, const mo_
     }
     if (node->op == MO_OP_ITER) {
         read_tensor(instance, node, out);
-    } else if (node->op == MO_OP_CONST) {
+    } else {
+        MO_CHECK(node->op == MO_OP_CONST);
         *out = node->const_axes == 0 ? mo_field_constant(f, node->number)
                                      : mo_field_integer(f, mo_instance_size(instance, node->const_axes));
-    } else {
-        MO_CHECK(node->op == MO_OP_ACCUM);
-        int64_t size = mo_instance_size(instance, node->axes);
-        for (int64_t i = 0; i < size; i++) out[i] = operands[0].values[i];
     }
 }
 

@@ -74,7 +74,6 @@ static double element(const evaluation *e, const mo_prim_node *node, int *at)
     if (node->op == MO_OP_ITER) return e->data[node->access.tensor][place(e->instance, &node->access, at)];
     if (node->op == MO_OP_CONST)
         return node->const_axes == 0 ? node->number : (double)mo_instance_size(e->instance, node->const_axes);
-    if (node->op == MO_OP_ACCUM) return operand(e, node->in[0], at);
     mo_attrs attrs = {
         .min = node->min, .max = node->max, .approximate_tanh = node->approximate_tanh, .dtype = node->dtype};
     double x = operand(e, node->in[0], at);

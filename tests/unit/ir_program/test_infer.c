@@ -242,7 +242,7 @@ Test(infer, refuses_defective_nodes)
     mo_shape shape;
     mo_dtype dtype;
     mo_shape_error error;
-    node.op = MO_OP_ACCUM;
+    node.op = MO_OP_ITER;
     cr_assert_not(mo_node_infer(&tensor, &node, &shape, &dtype, &error));
     node.op = MO_OP_SUM;
     node.attrs.n_axes = 2;

@@ -210,15 +210,21 @@ static int64_t cost_plain(const mo_cost_context *c, const mo_prim *g, const mo_k
     return d->launch_ns + LATENCY_NS + max64(max64(dram, compute), chain);
 }
 
+int64_t mo_cost_of_facts(const mo_cost_context *c, const mo_prim *body, const mo_schedule *s,
+                         const mo_kernel_facts *facts)
+{
+    switch (s->kind) {
+    case MO_SCHEDULE_STREAM: return cost_stream(c, body, s, facts);
+    case MO_SCHEDULE_ROW: return cost_row(c, body, s, facts);
+    case MO_SCHEDULE_PLAIN: return cost_plain(c, body, facts);
+    }
+    return INT64_MAX;
+}
+
 int64_t mo_cost_kernel(const mo_cost_context *c, const mo_prim *body, const mo_schedule *s)
 {
     mo_kernel_facts facts = mo_cost_facts(c, body, s);
-    switch (s->kind) {
-    case MO_SCHEDULE_STREAM: return cost_stream(c, body, s, &facts);
-    case MO_SCHEDULE_ROW: return cost_row(c, body, s, &facts);
-    case MO_SCHEDULE_PLAIN: return cost_plain(c, body, &facts);
-    }
-    return INT64_MAX;
+    return mo_cost_of_facts(c, body, s, &facts);
 }
 
 int64_t mo_program_bytes(const mo_program *program)

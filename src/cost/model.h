@@ -25,6 +25,9 @@ typedef struct {
 
 mo_kernel_facts mo_cost_facts(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule);
 int64_t mo_cost_kernel(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule);
+/* The same where the facts are at hand. */
+int64_t mo_cost_of_facts(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule,
+                         const mo_kernel_facts *facts);
 
 /* Bytes that must move (each input that is used once, each output once) and the least flops of the graph's
  * products: what the time of any kernel is compared with. */

@@ -68,6 +68,29 @@ static const char *check_access(const mo_mugraph *graph, const mo_prim *g, mo_ax
     return last <= limit ? NULL : "access beyond the end of a tensor";
 }
 
+/* A saver writes each element of its tensor exactly once: ordered by stride, its value's axes nest without
+ * gaps up to the size of the tensor. */
+static const char *check_saver(const mo_mugraph *graph, const mo_prim *g, const mo_saver *saver)
+{
+    mo_axes left = g->nodes[saver->node].axes;
+    const char *wrong = check_access(graph, g, left, &saver->access);
+    if (wrong != NULL) return wrong;
+    int64_t written = 1;
+    for (bool found = true; found;) {
+        found = false;
+        MO_FOR_AXES(a, left)
+        {
+            if (g->axes[a].extent > 1 && saver->access.stride[a] != written) continue;
+            written *= g->axes[a].extent;
+            left &= ~(1u << a);
+            found = true;
+            break;
+        }
+    }
+    bool whole = left == 0 && written == mo_shape_elements(graph->tensors[saver->access.tensor].shape);
+    return whole ? NULL : "a saver that does not write each element of its tensor once";
+}
+
 /* Every tensor is written at most once, and before it is read. */
 static const char *check_order(const mo_mugraph *graph, bool *written)
 {
@@ -80,7 +103,7 @@ static const char *check_order(const mo_mugraph *graph, bool *written)
             if (!written[g->nodes[i].access.tensor]) return "a tensor is read before it is written";
         }
         for (int i = 0; i < g->n_savers; i++) {
-            const char *wrong = check_access(graph, g, g->nodes[g->savers[i].node].axes, &g->savers[i].access);
+            const char *wrong = check_saver(graph, g, &g->savers[i]);
             if (wrong != NULL) return wrong;
             if (written[g->savers[i].access.tensor]) return "a tensor is written twice";
             written[g->savers[i].access.tensor] = true;
@@ -99,8 +122,11 @@ const char *mo_mugraph_check(mo_arena *scratch, const mo_mugraph *graph)
     }
     const char *wrong = check_order(graph, written);
     if (wrong != NULL) return wrong;
+    bool *stored = MO_NEW_ARRAY(scratch, bool, graph->program->n_outputs + 1);
+    for (int t = 0; t < graph->n_tensors; t++)
+        if (graph->tensors[t].output >= 0) stored[graph->tensors[t].output] = written[t];
     for (int i = 0; i < graph->program->n_outputs; i++)
-        if (!written[graph->program->outputs[i]]) return "an output is never written";
+        if (!stored[i]) return "an output is never written";
     return NULL;
 }
 

@@ -106,9 +106,14 @@ void mo_prim_clean(mo_prim *g);
 int64_t mo_prim_extent(const mo_prim *g, mo_axes axes); /* product of extents */
 static inline int mo_axes_count(mo_axes axes) { return __builtin_popcount(axes); }
 static inline int mo_axes_first(mo_axes axes) { return __builtin_ctz(axes); } /* axes != 0 */
-#define MO_FOR_AXES(a, mask)                     \
-    for (int a = 0; a < MO_MAX_AXES; a++)        \
-        if ((mask) >> a & 1u)
+/* The next axis of the mask behind axis `a` (-1 to start); MO_MAX_AXES at the end. */
+static inline int mo_axes_next(mo_axes axes, int a)
+{
+    mo_axes rest = a + 1 < MO_MAX_AXES ? axes >> (a + 1) : 0;
+    return rest == 0 ? MO_MAX_AXES : a + 1 + mo_axes_first(rest);
+}
+#define MO_FOR_AXES(a, mask) \
+    for (int a = mo_axes_next((mask), -1); a < MO_MAX_AXES; a = mo_axes_next((mask), a))
 
 /* One line for each node: "%3 = matmul(%0, %1) sum[k] -> [m,n]". */
 void mo_prim_print(mo_str *out, const mo_prim *graph);

@@ -69,8 +69,9 @@ static int reduce(mo_prim *g, mo_op op, int x, mo_axes axes)
 
 static int mean(mo_prim *g, int x, mo_axes axes)
 {
-    return axes == 0 ? x : mo_prim_binary(g, MO_OP_DIV, mo_prim_reduce(g, MO_OP_SUM, x, axes),
-                                          mo_prim_extent_const(g, axes));
+    if (axes == 0) return x;
+    int sum = mo_prim_reduce(g, MO_OP_SUM, x, axes); /* first: the order of nodes is that of evaluation */
+    return mo_prim_binary(g, MO_OP_DIV, sum, mo_prim_extent_const(g, axes));
 }
 
 static int root_of(mo_prim *g, int x, double eps)

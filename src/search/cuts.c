@@ -31,8 +31,15 @@ typedef struct {
 void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels, int capacity)
 {
     *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels, .capacity = capacity};
+    cutter->scratch = mo_arena_new();
     cutter->best = MO_NEW_ARRAY(arena, mo_partition, capacity + 1);
     cutter->cache = MO_NEW(arena, mo_cut_cache);
+}
+
+void mo_cutter_free(mo_cutter *cutter)
+{
+    mo_arena_free(cutter->scratch);
+    cutter->scratch = NULL;
 }
 
 static int cut_position(const cut_set *set, int node)
@@ -93,10 +100,10 @@ static int copy_cone(const cut_set *set, mo_prim *body, int *number, int node, b
 
 static mo_prim *new_body(const cut_set *set, int **number)
 {
-    mo_prim *body = mo_prim_new(set->cutter->arena, set->graph->program);
+    mo_prim *body = mo_prim_new(set->cutter->scratch, set->graph->program);
     body->n_axes = set->graph->n_axes;
     memcpy(body->axes, set->graph->axes, sizeof body->axes);
-    *number = MO_NEW_ARRAY(set->cutter->arena, int, set->graph->n_nodes);
+    *number = MO_NEW_ARRAY(set->cutter->scratch, int, set->graph->n_nodes);
     for (int i = 0; i < set->graph->n_nodes; i++) (*number)[i] = -1;
     return body;
 }
@@ -134,7 +141,7 @@ static mo_hash128 body_key(const mo_prim *body, const mo_dtype *dtypes)
 
 static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dtype *dtypes)
 {
-    mo_cut_kernel kernel = {.symbolic = body, .body = mo_prim_copy(cutter->arena, body)};
+    mo_cut_kernel kernel = {.symbolic = body, .body = mo_prim_copy(cutter->scratch, body)};
     mo_prim_merge_axes(kernel.body);
     mo_hash128 key = body_key(kernel.body, dtypes);
     size_t at = key.lo % CACHE_SIZE;
@@ -145,7 +152,7 @@ static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dt
         mo_cost_context context = {cutter->device, dtypes};
         *entry = (cache_entry){.key = key, .used = true};
         entry->choices = MO_NEW_ARRAY(cutter->arena, mo_scheduled, MO_KERNEL_CHOICES);
-        entry->n_choices = mo_schedules(cutter->arena, &context, kernel.body, MO_KERNEL_CHOICES, entry->choices,
+        entry->n_choices = mo_schedules(cutter->scratch, &context, kernel.body, MO_KERNEL_CHOICES, entry->choices,
                                         &cutter->counts.schedules, &cutter->counts.too_large);
     }
     kernel.n_choices = entry->n_choices;
@@ -160,7 +167,7 @@ static void add_saver_kernels(const cut_set *set, mo_partition *partition, const
     int n = set->graph->n_savers;
     mo_cut_kernel together = schedule_body(cutter, body_of_savers(set, 0, n), dtypes);
     int64_t apart_cost = 0;
-    mo_cut_kernel *apart = MO_NEW_ARRAY(cutter->arena, mo_cut_kernel, n);
+    mo_cut_kernel *apart = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, n);
     for (int s = 0; n > 1 && s < n; s++) {
         apart[s] = schedule_body(cutter, body_of_savers(set, s, s + 1), dtypes);
         apart_cost += apart[s].choices[0].cost_ns;
@@ -187,16 +194,24 @@ static void keep(mo_cutter *cutter, const mo_partition *partition)
         cutter->best[at] = cutter->best[at - 1];
         at--;
     }
-    cutter->best[at] = *partition;
+    mo_partition *to = &cutter->best[at];
+    *to = *partition;
+    to->kernels = MO_NEW_ARRAY(cutter->arena, mo_cut_kernel, partition->n_kernels);
+    for (int k = 0; k < partition->n_kernels; k++) {
+        to->kernels[k] = partition->kernels[k];
+        to->kernels[k].body = mo_prim_copy(cutter->arena, partition->kernels[k].body);
+        to->kernels[k].symbolic = mo_prim_copy(cutter->arena, partition->kernels[k].symbolic);
+    }
 }
 
 static void try_set(const cut_set *set)
 {
     mo_cutter *cutter = set->cutter;
     const mo_prim *g = set->graph;
+    mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
     mo_partition partition = {.n_intermediates = set->n_cut};
-    partition.kernels = MO_NEW_ARRAY(cutter->arena, mo_cut_kernel, set->n_cut + g->n_savers);
-    mo_dtype *dtypes = MO_NEW_ARRAY(cutter->arena, mo_dtype, g->program->n_tensors + MO_MAX_CUT);
+    partition.kernels = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, set->n_cut + g->n_savers);
+    mo_dtype *dtypes = MO_NEW_ARRAY(cutter->scratch, mo_dtype, g->program->n_tensors + MO_MAX_CUT);
     for (int t = 0; t < g->program->n_tensors; t++) dtypes[t] = g->program->tensors[t].dtype;
     for (int i = 0; i < set->n_cut; i++) {
         dtypes[g->program->n_tensors + i] = partition.dtype[i] = intermediate_dtype(g, set->cut[i]);
@@ -211,16 +226,26 @@ static void try_set(const cut_set *set)
     add_saver_kernels(set, &partition, dtypes);
     cutter->counts.partitions++;
     keep(cutter, &partition);
+    mo_arena_reset(cutter->scratch, mark);
 }
 
-/* Only values that cost something to make again are worth a trip through memory. */
+/* Values worth a trip through memory: results of reductions, what several operators use, and the last value
+ * of an elementwise chain in front of a reduction. Cutting elsewhere in a chain only moves elementwise work. */
 static bool worth_cutting(const mo_prim *g, int node)
 {
-    if (g->nodes[node].op == MO_OP_ITER || g->nodes[node].op == MO_OP_CONST) return false;
-    if (mo_axes_count(g->nodes[node].axes) > MO_MAX_RANK) return false;
+    const mo_prim_node *n = &g->nodes[node];
+    if (n->op == MO_OP_ITER || n->op == MO_OP_CONST || mo_axes_count(n->axes) > MO_MAX_RANK) return false;
     for (int s = 0; s < g->n_savers; s++)
         if (g->savers[s].node == node) return false;
-    return true;
+    int users = 0;
+    bool reduced = false;
+    for (int i = node + 1; i < g->n_nodes; i++) {
+        const mo_prim_node *user = &g->nodes[i];
+        if (user->n_in == 0 || (user->in[0] != node && (user->n_in < 2 || user->in[1] != node))) continue;
+        users++;
+        reduced |= user->reduced != 0;
+    }
+    return n->reduced != 0 || users > 1 || reduced;
 }
 
 static void extend(cut_set *set, int from)

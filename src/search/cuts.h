@@ -34,7 +34,8 @@ typedef struct {
 typedef struct mo_cut_cache mo_cut_cache; /* schedules of bodies seen before */
 
 typedef struct {
-    mo_arena *arena;
+    mo_arena *arena;           /* of what is kept */
+    mo_arena *scratch;         /* of the set being tried */
     const mo_device *device;
     int max_kernels;
     int capacity;              /* partitions kept */
@@ -51,5 +52,6 @@ void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device,
 
 /* Tries every cut of `graph` and keeps the cheapest partitions of all graphs given so far. */
 void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph);
+void mo_cutter_free(mo_cutter *cutter); /* what was kept stays */
 
 #endif

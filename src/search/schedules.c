@@ -18,10 +18,10 @@ typedef struct {
     int64_t tried, too_large;
 } enumeration;
 
-static void offer(enumeration *e, const mo_schedule *schedule)
+static void insert(enumeration *e, const mo_schedule *schedule, const mo_kernel_facts *facts)
 {
     e->tried++;
-    int64_t cost = mo_cost_kernel(e->context, e->body, schedule);
+    int64_t cost = mo_cost_of_facts(e->context, e->body, schedule, facts);
     if (e->count == e->capacity && cost >= e->best[e->count - 1].cost_ns) return;
     int at = e->count < e->capacity ? e->count++ : e->count - 1;
     while (at > 0 && e->best[at - 1].cost_ns > cost) {
@@ -29,6 +29,12 @@ static void offer(enumeration *e, const mo_schedule *schedule)
         at--;
     }
     e->best[at] = (mo_scheduled){.schedule = *schedule, .cost_ns = cost};
+}
+
+static void offer(enumeration *e, const mo_schedule *schedule)
+{
+    mo_kernel_facts facts = mo_cost_facts(e->context, e->body, schedule);
+    insert(e, schedule, &facts);
 }
 
 static bool fits(enumeration *e, const mo_schedule *schedule)
@@ -213,7 +219,7 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
         e->too_large++;
         return;
     }
-    offer(e, s);
+    insert(e, s, &facts);
 }
 
 static void enumerate_warps(enumeration *e, mo_schedule s)

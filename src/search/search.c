@@ -53,6 +53,7 @@ static void search_algebra(search *s, int index)
     cutter->stop = o->stop;
     cutter->stop_context = o->stop_context;
     for (int g = 0; g < found.n_graphs; g++) mo_cutter_add(cutter, found.graphs[g]);
+    mo_cutter_free(cutter);
     counts->mugraphs += cutter->counts.schedules;
     counts->pruned_memory += cutter->counts.too_large;
     counts->complete &= !cutter->stopped;

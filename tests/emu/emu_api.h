@@ -44,6 +44,7 @@ typedef struct {
     unsigned (*ballot)(mo_emu *, const void *pc, bool vote);
     void (*ldmatrix)(mo_emu *, const void *pc, unsigned *r, const void *row, int count, bool trans);
     void (*mma)(mo_emu *, const void *pc, int kind, float *d, const unsigned *a, const unsigned *b);
+    void (*wgmma)(mo_emu *, const void *pc, float *d, unsigned long long a, unsigned long long b);
     void (*cp_async)(mo_emu *, const void *pc, void *to, const void *from, int bytes, int valid);
     void (*cp_commit)(mo_emu *, const void *pc);
     void (*cp_wait)(mo_emu *, const void *pc, int pending);

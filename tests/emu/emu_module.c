@@ -51,6 +51,7 @@ static const mo_emu_api callbacks = {
     .ballot = mo_emu_ballot,
     .ldmatrix = mo_emu_ldmatrix,
     .mma = mo_emu_mma,
+    .wgmma = mo_emu_wgmma,
     .cp_async = mo_emu_cp_async,
     .cp_commit = mo_emu_cp_commit,
     .cp_wait = mo_emu_cp_wait,

@@ -1,6 +1,6 @@
 /* Every wrapper of ptx.cuh and half.cuh in a kernel of its own or with its kin. The same text runs on a GPU
  * and in the emulator, and both must give the same words: in[] is input, out[] the results. One block of 64
- * threads (two warps); 16 KiB of shared memory. */
+ * threads (two warps) and 16 KiB of shared memory, unless it says otherwise. */
 enum { THREADS = 64 };
 
 /* out[slot] of this thread. */
@@ -171,7 +171,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) copies(const unsigned *in,
     __syncthreads();
     const unsigned *other = tile + 36 * (t ^ 33);
     for (int i = 4; i < 23; i++)
-        if (i != 7) put(out, i, other[i]);
+        if (i != 7 && i != 15) put(out, i, other[i]); /* nothing was copied there */
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) vectors(const unsigned *in, unsigned *out)
@@ -262,6 +262,30 @@ extern "C" __global__ void __launch_bounds__(THREADS) bulk(const unsigned *in, u
     mo_cluster_arrive();
     mo_cluster_wait();
     out[(12 + rank) * THREADS + t] = mail[t];
+#endif
+}
+
+/* One warp group of 128 threads: two products of f16 tiles that fill 40 KiB of shared memory, onto sums that
+ * differ. Out: 32 words of each thread, each made of four sums. */
+extern "C" __global__ void __launch_bounds__(128) warp_group(const unsigned *in, unsigned *out)
+{
+#if defined(MO_EMU) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ __align__(1024) unsigned char mo_smem[];
+    unsigned *tile = (unsigned *)mo_smem, t = threadIdx.x;
+    for (unsigned i = t; i < 10240; i += 128)
+        tile[i] = mo_pack_f16(mo_as_float(in[i * 3 % 4096]), mo_as_float(in[(i * 5 + 1) % 4096]));
+    mo_fence_async();
+    __syncthreads();
+    unsigned long long a = mo_wgmma_tile(mo_smem), b = mo_wgmma_tile(mo_smem + 8192);
+    float d[128];
+    for (int i = 0; i < 128; i++) d[i] = (float)((i + t) % 7);
+    mo_wgmma_fence();
+    mo_wgmma_f16(d, a, b);
+    mo_wgmma_f16(d, a + 6, b + 6);
+    mo_wgmma_commit();
+    mo_wgmma_wait<0>();
+    for (int i = 0; i < 32; i++)
+        out[i * 128 + t] = mo_as_uint(d[4 * i] + 2 * d[4 * i + 1] + 3 * d[4 * i + 2] + 4 * d[4 * i + 3]);
 #endif
 }
 

@@ -14,33 +14,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 64, WORDS = 4096, SHARED_BYTES = 16384, SEEDS = 8 };
+enum { THREADS = 64, WORDS = 4096, SHARED_BYTES = 16384, GROUP_SHARED_BYTES = 40960, SEEDS = 8 };
 
 /* What an output word is, one letter for each slot of a thread, repeated:
  *   w  a word; f  a float, any NaN equal to any other; t  a float within 1e-4
+ *   g  a float within 1e-3
  *   h, b, m  a pair of f16, of bf16, of f16 (low) and bf16 (high), NaNs equal
  *   e, l, r, s  results of ex2, lg2, rcp, rsqrt
- * interleaved: word i belongs to slot i % slots, else to slot i / 64. */
+ * interleaved: word i belongs to slot i % slots, else to slot i / 64. With `group` the block is one warp group
+ * of 128 threads, whose words count as those of 64 with twice the slots, and the GPU must be an sm_90. */
 typedef struct {
     const char *kernel, *kinds;
     int slots;
     bool interleaved, moderate; /* moderate: inputs are floats in -2..2; else all kinds of bit patterns */
     int least_arch;
     unsigned blocks;
+    bool group;
 } wrapper;
 
 static const wrapper wrappers[] = {
-    {"narrow", "mhbm", 64, false, false, 80, 1},
-    {"widen", "f", 64, false, false, 80, 1},
-    {"approximate", "elrs", 48, false, false, 80, 1},
-    {"exact", "fffwf", 60, false, false, 80, 1},
-    {"shuffles", "fffw", 20, false, false, 80, 1},
-    {"ldmatrix", "w", 29, false, false, 80, 1},
-    {"products", "t", 16, false, true, 80, 1},
-    {"copies", "w", 23, false, false, 80, 1},
-    {"vectors", "wwwwwwwwwwwmwwwwwwww", 20, true, false, 80, 1},
-    {"signals", "w", 2, false, false, 80, 1},
-    {"bulk", "w", 14, false, false, 90, 2},
+    {"narrow", "mhbm", 64, false, false, 80, 1, false},
+    {"widen", "f", 64, false, false, 80, 1, false},
+    {"approximate", "elrs", 48, false, false, 80, 1, false},
+    {"exact", "fffwf", 60, false, false, 80, 1, false},
+    {"shuffles", "fffw", 20, false, false, 80, 1, false},
+    {"ldmatrix", "w", 29, false, false, 80, 1, false},
+    {"products", "t", 16, false, true, 80, 1, false},
+    {"copies", "w", 23, false, false, 80, 1, false},
+    {"vectors", "wwwwwwwwwwwmwwwwwwww", 20, true, false, 80, 1, false},
+    {"signals", "w", 2, false, false, 80, 1, false},
+    {"bulk", "w", 14, false, false, 90, 2, false},
+    {"warp_group", "g", 64, false, true, 90, 1, true},
 };
 
 enum { N_WRAPPERS = sizeof wrappers / sizeof *wrappers };
@@ -86,6 +90,7 @@ static bool agree(char kind, unsigned device, unsigned host)
     switch (kind) {
     case 'f': return same_float(device, host);
     case 't': return near(device, host, 0, 1e-4);
+    case 'g': return near(device, host, 0, 1e-3);
     case 'h': return same_half(device & 0xffffu, host & 0xffffu) && same_half(device >> 16, host >> 16);
     case 'b': return same_bf16(device & 0xffffu, host & 0xffffu) && same_bf16(device >> 16, host >> 16);
     case 'm': return same_half(device & 0xffffu, host & 0xffffu) && same_bf16(device >> 16, host >> 16);
@@ -122,6 +127,16 @@ static void compare(test *t, const wrapper *w, const unsigned *got, const char *
     if (wrong > 0) t->failures++;
 }
 
+static unsigned threads_of(const wrapper *w)
+{
+    return w->group ? 2 * THREADS : THREADS;
+}
+
+static unsigned shared_of(const wrapper *w)
+{
+    return w->group ? GROUP_SHARED_BYTES : SHARED_BYTES;
+}
+
 /* ---- inputs ---- */
 
 static void fill_input(test *t, bool moderate)
@@ -155,9 +170,9 @@ static bool run_emulated(test *t, const wrapper *w, uint64_t seed, unsigned *out
     char why[4096];
     mo_emu_launch launch = {.kernel = w->kernel,
                             .grid = {w->blocks, 1, 1},
-                            .block = {THREADS, 1, 1},
+                            .block = {threads_of(w), 1, 1},
                             .cluster = {w->blocks, 1, 1},
-                            .shared_bytes = SHARED_BYTES,
+                            .shared_bytes = shared_of(w),
                             .n_args = 2,
                             .args = {t->in, out},
                             .seed = seed};
@@ -226,8 +241,8 @@ static bool run_on_device(test *t, const wrapper *w)
               mo_gpu_alloc(&t->gpu, &out, sizeof t->device, &error) &&
               mo_gpu_write(&t->gpu, in, t->in, sizeof t->in, &error) &&
               mo_gpu_fill(&t->gpu, out, 0xff, sizeof t->device, &error) &&
-              launch(t, w->kernel, (mo_emu_dim){w->blocks, 1, 1}, (mo_emu_dim){THREADS, 1, 1},
-                     (mo_emu_dim){w->blocks, 1, 1}, SHARED_BYTES, args) &&
+              launch(t, w->kernel, (mo_emu_dim){w->blocks, 1, 1}, (mo_emu_dim){threads_of(w), 1, 1},
+                     (mo_emu_dim){w->blocks, 1, 1}, shared_of(w), args) &&
               mo_gpu_read(&t->gpu, t->device, out, sizeof t->device, &error);
     mo_gpu_free(&t->gpu, &in);
     mo_gpu_free(&t->gpu, &out);
@@ -337,8 +352,8 @@ static void test_wrappers(test *t)
         fill_input(t, w->moderate);
         if (t->emulator_only) {
             test_schedules(t, w);
-        } else if (w->least_arch > t->gpu.facts.arch) {
-            printf("skip %s: needs sm_%d\n", w->kernel, w->least_arch);
+        } else if (w->least_arch > t->gpu.facts.arch || (w->group && t->gpu.facts.arch != 90)) {
+            printf("skip %s: needs sm_%d%s\n", w->kernel, w->least_arch, w->group ? "a" : "");
         } else if (run_emulated(t, w, 0, t->host) && run_on_device(t, w)) {
             compare(t, w, t->device, "device");
         }

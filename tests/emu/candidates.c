@@ -1,0 +1,120 @@
+#include "candidates.h"
+
+#include "emitted.h"
+#include "search/assemble.h"
+#include "search/unfused.h"
+
+#include <string.h>
+
+enum { RANKS = 6, CUT_CAPACITY = 500, MAX_KERNELS = 5 };
+
+enum {
+    ALL_SETS = (1u << MO_SETS) - 1,
+    FINITE_SETS = ALL_SETS & ~(1u << MO_SET_SPECIAL),
+    SPECIAL_SET = 1u << MO_SET_SPECIAL
+};
+
+typedef struct {
+    mo_arena *arena;
+    const mo_program *program;
+    const mo_lowered *lowered;
+    const mo_candidate_options *options;
+    mo_candidates *result;
+} maker;
+
+static void add(maker *m, mo_group group, const mo_mugraph *graph, int arch, unsigned sets, const char *label)
+{
+    m->result->list[group][m->result->n[group]++] =
+        (mo_candidate){.graph = graph, .arch = arch, .sets = sets, .label = label};
+}
+
+static void add_unfused(maker *m)
+{
+    const mo_device *device = mo_device_for_arch(80);
+    add(m, MO_GROUP_PLAIN, mo_unfused_plain(m->arena, m->program, m->lowered), 80, SPECIAL_SET, "plain");
+    for (int rank = 0; rank < RANKS; rank++) {
+        add(m, MO_GROUP_UNFUSED, mo_unfused(m->arena, m->program, m->lowered, device, rank, false), 80, SPECIAL_SET,
+            mo_arena_printf(m->arena, "unfused, schedules of rank %d", rank));
+        add(m, MO_GROUP_WIDE, mo_unfused(m->arena, m->program, m->lowered, device, rank, true), 80, ALL_SETS,
+            mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
+    }
+}
+
+/* Each partition with its cheapest schedules, and each kernel's others in turn. */
+static void add_partitions(maker *m, const mo_cutter *cutters, int rank)
+{
+    int n = m->lowered->n_subprograms, kernels = 0, at = 0;
+    const mo_partition **parts = MO_NEW_ARRAY(m->arena, const mo_partition *, n + 1);
+    for (int i = 0; i < n; i++) {
+        if (cutters[i].count == 0) return;
+        parts[i] = &cutters[i].best[rank < cutters[i].count ? rank : cutters[i].count - 1];
+        kernels += parts[i]->n_kernels;
+    }
+    int *choice = MO_NEW_ARRAY(m->arena, int, kernels + 1);
+    unsigned sets = kernels == 1 ? ALL_SETS : SPECIAL_SET;
+    add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, parts, n, choice, false), 80, sets,
+        mo_arena_printf(m->arena, "cut %d", rank));
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < parts[i]->n_kernels; k++, at++)
+            for (int c = 1; c < parts[i]->kernels[k].n_choices && m->result->n[MO_GROUP_CUTS] < CUT_CAPACITY; c++) {
+                choice[at] = c;
+                add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, parts, n, choice, false), 80, sets,
+                    mo_arena_printf(m->arena, "cut %d, kernel %d with schedule %d", rank, at, c));
+                choice[at] = 0;
+            }
+}
+
+static void add_cuts(maker *m)
+{
+    int n = m->lowered->n_subprograms;
+    mo_cutter *cutters = MO_NEW_ARRAY(m->arena, mo_cutter, n + 1);
+    for (int i = 0; i < n; i++) {
+        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), MAX_KERNELS, RANKS);
+        cutters[i].stop = m->options->stop;
+        cutters[i].stop_context = m->options->stop_context;
+        mo_cutter_add(&cutters[i], m->lowered->subprograms[i].graph);
+    }
+    for (int rank = 0; rank < RANKS && m->result->n[MO_GROUP_CUTS] < CUT_CAPACITY; rank++)
+        add_partitions(m, cutters, rank);
+}
+
+static bool has_cluster(const mo_mugraph *graph)
+{
+    for (int k = 0; k < graph->n_kernels; k++) {
+        const mo_schedule *s = &graph->kernels[k].schedule;
+        if (s->kind == MO_SCHEDULE_STREAM && s->cluster > 1) return true;
+    }
+    return false;
+}
+
+/* What the search hands on beside the unfused program; with clusters first. */
+static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
+{
+    const mo_candidate_options *o = m->options;
+    mo_search_options options = {.device = mo_device_for_arch(arch), .seed = o->seed, .max_states = o->max_states,
+                                 .max_kernel_ops = MAX_KERNELS, .prune = true, .top_k = o->top_k, .threads = 1,
+                                 .verify_delta = 1e-6, .stop = o->stop, .stop_context = o->stop_context};
+    mo_search_result found;
+    if (mo_search_run(m->arena, m->program, m->lowered, &options, &found, error) != MO_OK) return false;
+    if (group == MO_GROUP_SEARCH_90) m->result->counts = found.counts;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < found.baseline; i++) {
+            const mo_mugraph *graph = found.candidates[i];
+            if (has_cluster(graph) != (pass == 0)) continue;
+            add(m, group, graph, arch, graph->n_kernels == 1 ? FINITE_SETS : 0,
+                mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch, pass == 0 ? ", clusters" : ""));
+        }
+    return true;
+}
+
+bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
+                        const mo_candidate_options *options, mo_candidates *result, mo_error *error)
+{
+    maker m = {arena, program, lowered, options, result};
+    const int capacity[MO_GROUPS] = {1, RANKS, RANKS, CUT_CAPACITY + 1, options->top_k, options->top_k};
+    memset(result, 0, sizeof *result);
+    for (int g = 0; g < MO_GROUPS; g++) result->list[g] = MO_NEW_ARRAY(arena, mo_candidate, capacity[g]);
+    add_unfused(&m);
+    if (options->cuts) add_cuts(&m);
+    return add_search(&m, 90, MO_GROUP_SEARCH_90, error) && add_search(&m, 80, MO_GROUP_SEARCH_80, error);
+}

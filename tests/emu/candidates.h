@@ -1,0 +1,46 @@
+/* Graphs of one program for the emulator: the unfused ones, cuts of the lowered graph with many schedules,
+ * and what the search hands on, for an architecture with clusters and one without. */
+#ifndef MO_CANDIDATES_H
+#define MO_CANDIDATES_H
+
+#include "ir/lowered.h"
+#include "ir/mugraph.h"
+#include "search/search.h"
+
+typedef enum {
+    MO_GROUP_PLAIN,     /* a thread for each element: always one graph */
+    MO_GROUP_UNFUSED,   /* 16-bit values between the kernels */
+    MO_GROUP_WIDE,      /* the same with f32 between the kernels */
+    MO_GROUP_CUTS,      /* the lowered graph cut in several ways, every schedule of each kernel */
+    MO_GROUP_SEARCH_90, /* those with clusters first */
+    MO_GROUP_SEARCH_80,
+    MO_GROUPS
+} mo_group;
+
+typedef struct {
+    const mo_mugraph *graph;
+    int arch;
+    const char *label;
+    unsigned sets; /* input sets beside the random one on which it must be right, see emitted.h */
+} mo_candidate;
+
+typedef struct {
+    int n[MO_GROUPS];
+    mo_candidate *list[MO_GROUPS]; /* in the order in which to try them */
+    mo_search_counts counts;       /* of the search for sm_90 */
+} mo_candidates;
+
+typedef struct {
+    bool cuts; /* also MO_GROUP_CUTS */
+    int top_k;
+    int64_t max_states;
+    uint64_t seed;
+    bool (*stop)(void *context);
+    void *stop_context;
+} mo_candidate_options;
+
+/* False, with the error, when the search fails. */
+bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
+                        const mo_candidate_options *options, mo_candidates *result, mo_error *error);
+
+#endif

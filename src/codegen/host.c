@@ -59,7 +59,7 @@ static void launch_function(mo_str *out, const mo_mugraph *graph, const mo_emitt
 
 static void typed_wrapper(mo_str *out, const mo_program *program)
 {
-    mo_str_printf(out, "\n/* Typed form: inputs, outputs, workspace, stream. */\nstatic inline int %s_call(",
+    mo_str_printf(out, "\n/* Typed form: inputs, outputs, workspace, stream. */\n[[maybe_unused]] static inline int %s_call(",
                   program->symbol);
     for (int i = 0; i < program->n_inputs; i++)
         mo_str_printf(out, "const %s *in_%s, ", cuda_type(program->tensors[i].dtype), program->symbols[i]);

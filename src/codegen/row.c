@@ -141,7 +141,7 @@ static void open_items(row_gen *r)
     if (r->s->resident) {
         if (r->items > 1) mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", r->items);
-        mo_gen_line(gen, "const int %s = (i * LANES + lane) * VEC;", index);
+        mo_gen_line(gen, "[[maybe_unused]] const int %s = (i * LANES + lane) * VEC;", index);
         if (r->tail_item) mo_gen_line(gen, "if (%s < %lld) {", index, (long long)r->extent);
     } else {
         mo_gen_line(gen, "for (int %s = lane * VEC; %s < %lld; %s += LANES * VEC) {", index, index,

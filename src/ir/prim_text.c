@@ -1,4 +1,5 @@
 /* Text form and well-formedness of primitive graphs. */
+#include "base/json.h"
 #include "base/status.h"
 #include "ir/prim.h"
 
@@ -28,6 +29,13 @@ static void print_access(mo_str *out, const mo_prim *g, const mo_access *access)
     mo_str_add(out, ")");
 }
 
+static void print_number(mo_str *out, const char *before, double number)
+{
+    char text[32];
+    mo_double_text(number, text);
+    mo_str_printf(out, "%s%s", before, text);
+}
+
 static void print_node(mo_str *out, const mo_prim *g, int index)
 {
     const mo_prim_node *node = &g->nodes[index];
@@ -36,13 +44,16 @@ static void print_node(mo_str *out, const mo_prim *g, int index)
         mo_str_add(out, " ");
         print_access(out, g, &node->access);
     } else if (node->op == MO_OP_CONST) {
-        mo_str_printf(out, " %.17g", node->number);
+        print_number(out, " ", node->number);
     } else {
         mo_str_printf(out, "(%%%d", node->in[0]);
         if (node->n_in == 2) mo_str_printf(out, ", %%%d", node->in[1]);
         mo_str_add(out, ")");
     }
-    if (node->op == MO_OP_CLAMP) mo_str_printf(out, " min %.17g max %.17g", node->min, node->max);
+    if (node->op == MO_OP_CLAMP) {
+        print_number(out, " min ", node->min);
+        print_number(out, " max ", node->max);
+    }
     if (node->op == MO_OP_GELU) mo_str_add(out, node->approximate_tanh ? " tanh" : " none");
     if (node->reduced != 0) {
         mo_str_add(out, " over ");

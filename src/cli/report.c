@@ -235,6 +235,7 @@ static void write_numeric(mo_json_writer *w, const mo_outcome *outcome)
         const mo_numeric_entry *n = &winner->numeric[i];
         mo_json_write_compact(w, NULL, true);
         mo_json_write_string(w, "output", program->tensors[program->outputs[n->output]].name);
+        mo_json_write_string(w, "inputs", n->inputs); /* the input set that all of these are from */
         mo_json_write_double(w, "error", n->error);
         mo_json_write_double(w, "yardstick", n->yardstick);
         mo_json_write_double(w, "allowed", n->allowed);

@@ -58,12 +58,12 @@ static mo_status check_interface(const mo_program *program, const mo_program *ot
 static void add_difference(mo_str *out, const mo_program *program, const mo_verify_report *report)
 {
     mo_str_printf(out, "different (output %s", program->tensors[program->outputs[report->output]].name);
-    if (report->witness) {
-        mo_str_add(out, ", index [");
-        for (int d = 0; d < report->rank; d++)
-            mo_str_printf(out, "%s%lld", d == 0 ? "" : ",", (long long)report->index[d]);
-        mo_str_printf(out, "], values %.17g and %.17g", report->program_value, report->other_value);
-    }
+    mo_str_add(out, ", index [");
+    for (int d = 0; d < report->rank; d++)
+        mo_str_printf(out, "%s%lld", d == 0 ? "" : ",", (long long)report->index[d]);
+    mo_str_add(out, "]");
+    if (report->witness)
+        mo_str_printf(out, ", values %.17g and %.17g", report->program_value, report->other_value);
     mo_str_add(out, ")\n");
 }
 
@@ -73,7 +73,8 @@ static mo_verify_options wanted(const mo_options *options)
         .delta = options->verify_delta, .seed = (uint64_t)options->seed, .threads = (int)options->threads};
 }
 
-static mo_status answer(mo_str *out, const mo_program *program, mo_equiv verdict, const mo_verify_report *report)
+static mo_status answer(mo_str *out, const mo_program *program, mo_equiv verdict,
+                        const mo_verify_report *report)
 {
     switch (verdict) {
     case MO_EQUAL_TESTED:

@@ -12,8 +12,7 @@
 #include <string.h>
 
 #define MAX_ITEMS 256
-#define MAX_NAMES 512
-#define NAME_SIZE 48
+#define NAME_SIZE 48 /* longer names are a program's, not the library's */
 
 typedef struct {
     const char *text;
@@ -22,8 +21,9 @@ typedef struct {
 } item;
 
 typedef struct {
-    char name[MAX_NAMES][NAME_SIZE];
-    int count;
+    mo_arena *arena;
+    char (*name)[NAME_SIZE];
+    int count, capacity;
 } name_set;
 
 static bool contains(const name_set *set, const char *name, size_t length)
@@ -49,13 +49,21 @@ static const char *next_name(const char **at, const char *end, size_t *length)
     return NULL;
 }
 
+static void grow(name_set *set)
+{
+    char(*larger)[NAME_SIZE] = mo_arena_alloc(set->arena, 2 * sizeof *larger * (size_t)set->capacity);
+    memcpy(larger, set->name, sizeof *larger * (size_t)set->count);
+    set->name = larger;
+    set->capacity *= 2;
+}
+
 static void add_names(name_set *set, const char *text, size_t length)
 {
     const char *at = text, *name;
     size_t size;
     while ((name = next_name(&at, text + length, &size)) != NULL) {
-        if (contains(set, name, size)) continue;
-        MO_CHECK(set->count < MAX_NAMES && size < NAME_SIZE);
+        if (size >= NAME_SIZE || contains(set, name, size)) continue;
+        if (set->count == set->capacity) grow(set);
         memcpy(set->name[set->count], name, size);
         set->name[set->count++][size] = '\0';
     }
@@ -128,9 +136,10 @@ void mo_emit_library(mo_arena *arena, mo_str *out, const char *code)
     static const char *const files[] = {mo_kernels_ptx, mo_kernels_half, mo_kernels_math, mo_kernels_reduce,
                                         mo_kernels_tile};
     item *items = MO_NEW_ARRAY(arena, item, MAX_ITEMS);
-    name_set *used = MO_NEW(arena, name_set);
+    name_set set = {.arena = arena, .capacity = 256}, *used = &set;
     int count = 0;
     for (size_t f = 0; f < sizeof files / sizeof *files; f++) count = split_items(files[f], items, count);
+    used->name = mo_arena_alloc(arena, sizeof *used->name * (size_t)used->capacity);
     add_names(used, code, strlen(code));
     for (bool changed = true; changed;) {
         changed = false;

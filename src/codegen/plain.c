@@ -30,7 +30,7 @@ static void reduction(mo_gen *gen, scope *s, int node, const char *name)
     int loops = 0;
     MO_FOR_AXES(a, n->reduced)
     {
-        const char *index = mo_arena_printf(gen->arena, "i_%s%d", gen->g->axes[a].name, gen->unique++);
+        const char *index = mo_arena_printf(gen->arena, "i_%s_%d", gen->g->axes[a].name, gen->unique++);
         inside.index[a] = index;
         mo_gen_line(gen, "for (int %s = 0; %s < %lld; %s++) {", index, index, (long long)gen->g->axes[a].extent, index);
         loops++;

@@ -74,7 +74,7 @@ typedef struct {
 /* A muGraph with the program's tensors, no kernels, and room for `max_kernels` kernels and as many
  * intermediates. */
 mo_mugraph *mo_mugraph_new(mo_arena *arena, const mo_program *program, int max_kernels);
-/* Appends a row-major intermediate and returns its index. */
+/* Appends a row-major intermediate and returns its index. A symbol that is taken gets a '_'. */
 int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype, mo_dtype compute);
 /* Appends a kernel; its name is made from `name` and the position. */
 mo_kernel *mo_mugraph_add_kernel(mo_mugraph *graph, const char *name, int program_node, mo_prim *body,

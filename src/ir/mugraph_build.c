@@ -27,10 +27,22 @@ mo_mugraph *mo_mugraph_new(mo_arena *arena, const mo_program *program, int max_k
     return graph;
 }
 
+/* `symbol`, made different from those of all tensors so far. */
+static const char *unique_symbol(const mo_mugraph *graph, const char *symbol)
+{
+    for (int t = 0; t < graph->n_tensors; t++) {
+        if (strcmp(graph->tensors[t].symbol, symbol) != 0) continue;
+        symbol = mo_arena_printf(graph->arena, "%s_", symbol);
+        t = -1;
+    }
+    return symbol;
+}
+
 int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype, mo_dtype compute)
 {
     mo_mutensor *t = &graph->tensors[graph->n_tensors];
-    *t = (mo_mutensor){.symbol = symbol, .shape = shape, .dtype = dtype, .compute = compute, .output = -1};
+    *t = (mo_mutensor){
+        .symbol = unique_symbol(graph, symbol), .shape = shape, .dtype = dtype, .compute = compute, .output = -1};
     mo_shape_row_major(shape, t->strides);
     return graph->n_tensors++;
 }

@@ -47,7 +47,8 @@ int64_t mo_kernel_iterations(const mo_kernel *kernel)
     for (int a = 0; a < kernel->body->n_axes; a++) {
         if (schedule->place[a] != MO_PLACE_LOOP || schedule->tile[a] <= 0) continue;
         int64_t slabs = (kernel->body->axes[a].extent + schedule->tile[a] - 1) / schedule->tile[a];
-        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM ? (int64_t)schedule->groups * schedule->cluster : 1;
+        int64_t shared =
+            schedule->kind == MO_SCHEDULE_STREAM ? (int64_t)schedule->groups * schedule->cluster : 1;
         product *= (slabs + shared - 1) / shared;
     }
     return product;
@@ -186,8 +187,7 @@ static void write_access(const writer *out, const mo_kernel *kernel, const mo_ac
         mo_json_write_end(w);
     }
     mo_json_write_compact(w, "strides", true);
-    MO_FOR_AXES(a, axes_of_access(access, axes))
-        mo_json_write_int(w, body->axes[a].name, access->stride[a]);
+    MO_FOR_AXES(a, axes_of_access(access, axes)) mo_json_write_int(w, body->axes[a].name, access->stride[a]);
     mo_json_write_end(w);
 }
 

@@ -68,8 +68,8 @@ mo_status mo_parse_mugraph_value(mo_arena *arena, const mo_program *program, con
     return MO_OK;
 }
 
-mo_status mo_parse_mugraph(mo_arena *arena, const mo_program *program, const char *file_name, const char *text,
-                           size_t length, mo_mugraph **graph, mo_error *error)
+mo_status mo_parse_mugraph(mo_arena *arena, const mo_program *program, const char *file_name,
+                           const char *text, size_t length, mo_mugraph **graph, mo_error *error)
 {
     mo_source source = {file_name, text, length};
     const mo_json *root;

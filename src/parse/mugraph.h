@@ -15,8 +15,8 @@
 /* Whether the text is JSON that says it is a muGraph. */
 bool mo_parse_is_mugraph(mo_arena *arena, const char *text, size_t length);
 
-mo_status mo_parse_mugraph(mo_arena *arena, const mo_program *program, const char *file_name, const char *text,
-                           size_t length, mo_mugraph **graph, mo_error *error);
+mo_status mo_parse_mugraph(mo_arena *arena, const mo_program *program, const char *file_name,
+                           const char *text, size_t length, mo_mugraph **graph, mo_error *error);
 
 /* The same for a value inside a JSON text that has been read already, such as a report's winner. */
 mo_status mo_parse_mugraph_value(mo_arena *arena, const mo_program *program, const mo_source *source,

@@ -6,14 +6,16 @@
 
 #define MOST_INDICES 0x1p62 /* of one value, the reduced axes included */
 
-static bool read_axis_list(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *value, mo_axes *axes)
+static bool read_axis_list(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *value,
+                           mo_axes *axes)
 {
     *axes = 0;
     if (!mo_reader_expect(&m->reader, value, MO_JSON_ARRAY)) return false;
     for (int i = 0; i < value->count; i++) {
         int axis;
         if (!mo_mugraph_read_axis(m, body, &value->items[i], &axis)) return false;
-        if (*axes >> axis & 1u) return mo_reader_fail(&m->reader, &value->items[i], NULL, "the axis stands twice");
+        if (*axes >> axis & 1u)
+            return mo_reader_fail(&m->reader, &value->items[i], NULL, "the axis stands twice");
         *axes |= (mo_axes)1 << axis;
     }
     return true;
@@ -30,8 +32,9 @@ static bool check_axis_list(const mo_mugraph_reader *m, const mo_prim *body, con
     if (axes == expected) return true;
     mo_str text = {0};
     MO_FOR_AXES(a, expected) mo_str_printf(&text, "%s%s", text.length > 0 ? ", " : "", body->axes[a].name);
-    bool fine = mo_reader_fail(&m->reader, value, NULL, "'%s' does not follow from the rest: it should be [%s]",
-                               key, mo_str_text(&text));
+    bool fine =
+        mo_reader_fail(&m->reader, value, NULL, "'%s' does not follow from the rest: it should be [%s]", key,
+                       mo_str_text(&text));
     mo_str_free(&text);
     return fine;
 }
@@ -73,12 +76,14 @@ static bool read_strides(const mo_mugraph_reader *m, const mo_prim *body, const 
         int a = 0;
         while (a < body->n_axes && strcmp(body->axes[a].name, value->key) != 0) a++;
         if (a == body->n_axes)
-            return mo_reader_fail(r, value, NULL, "the kernel has no axis %s", mo_reader_quote(r, value->key));
+            return mo_reader_fail(r, value, NULL, "the kernel has no axis %s",
+                                  mo_reader_quote(r, value->key));
         if (!mo_reader_int(r, value, &access->stride[a])) return false;
         if (access->stride[a] < 0 || access->stride[a] >= MO_MAX_ELEMENTS)
             return mo_reader_fail(r, value, NULL, "a stride is at least 0 and below 2^31");
         last += access->stride[a] * (body->axes[a].extent - 1);
-        if (last > end) return mo_reader_fail(r, value, NULL, "the access reaches beyond the end of the tensor");
+        if (last > end)
+            return mo_reader_fail(r, value, NULL, "the access reaches beyond the end of the tensor");
         *axes |= (mo_axes)1 << a;
     }
     return true;
@@ -101,7 +106,8 @@ static bool read_dims(const mo_mugraph_reader *m, const mo_prim *body, const mo_
     int8_t dim_axis[MO_MAX_RANK];
     for (int d = 0; d < dims->count; d++) {
         int a = -1;
-        if (dims->items[d].kind != MO_JSON_NULL && !mo_mugraph_read_axis(m, body, &dims->items[d], &a)) return false;
+        if (dims->items[d].kind != MO_JSON_NULL && !mo_mugraph_read_axis(m, body, &dims->items[d], &a))
+            return false;
         if (a >= 0 && body->axes[a].extent != tensor->shape.dim[d])
             return mo_reader_fail(r, &dims->items[d], NULL, "the axis has extent %lld and the dimension %lld",
                                   (long long)body->axes[a].extent, (long long)tensor->shape.dim[d]);
@@ -182,7 +188,8 @@ static bool read_reduced(const mo_mugraph_reader *m, const mo_prim *body, const 
                          mo_prim_node *node)
 {
     const mo_json *over;
-    if (!mo_reader_member(&m->reader, object, mo_op_name(node->op), "over", MO_JSON_ARRAY, &over)) return false;
+    if (!mo_reader_member(&m->reader, object, mo_op_name(node->op), "over", MO_JSON_ARRAY, &over))
+        return false;
     if (!read_axis_list(m, body, over, &node->reduced)) return false;
     if (node->reduced == 0 || (node->reduced & ~node->axes) != 0)
         return mo_reader_fail(&m->reader, over, NULL, "'over' names axes of the operands, at least one");
@@ -249,7 +256,8 @@ static bool check_size(const mo_mugraph_reader *m, const mo_prim *body, const mo
 {
     double indices = 1.0;
     MO_FOR_AXES(a, axes) indices *= (double)body->axes[a].extent;
-    return indices < MOST_INDICES || mo_reader_fail(&m->reader, object, NULL, "a value of 2^62 or more elements");
+    return indices < MOST_INDICES ||
+           mo_reader_fail(&m->reader, object, NULL, "a value of 2^62 or more elements");
 }
 
 static bool read_node(const mo_mugraph_reader *m, const mo_kernel *kernel, const mo_json *object)
@@ -287,12 +295,14 @@ static bool read_saver(const mo_mugraph_reader *m, const mo_kernel *kernel, cons
     if (!mo_reader_check_keys(r, object, "a saver", keys, sizeof keys / sizeof keys[0])) return false;
     if (!mo_reader_member(r, object, "a saver", "node", MO_JSON_NUMBER, &value)) return false;
     if (!mo_reader_int(r, value, &node)) return false;
-    if (node < 0 || node >= kernel->body->n_nodes) return mo_reader_fail(r, value, NULL, "there is no such node");
+    if (node < 0 || node >= kernel->body->n_nodes)
+        return mo_reader_fail(r, value, NULL, "there is no such node");
     if (!read_access(m, kernel->body, object, &access, &axes)) return false;
     if (access.tensor < m->program->n_inputs)
         return mo_reader_fail(r, mo_json_get(object, "tensor"), NULL, "an input is not written");
     mo_axes free_axes = kernel->body->nodes[node].axes;
-    if (!check_axis_list(m, kernel->body, object, "omap", placed(kernel, free_axes, MO_PLACE_GRID))) return false;
+    if (!check_axis_list(m, kernel->body, object, "omap", placed(kernel, free_axes, MO_PLACE_GRID)))
+        return false;
     mo_prim_save(kernel->body, (int)node, &access);
     return true;
 }

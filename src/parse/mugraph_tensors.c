@@ -2,8 +2,8 @@
  *
  * The file may come from another program with the same inputs and outputs, so names other than the inputs'
  * need not be the program's. A tensor that holds an output is the program's own tensor for that output,
- * where there is one (outputs that repeat or are inputs have none); an intermediate is the program's tensor of
- * the same name and shape, if any, and otherwise the graph's own. */
+ * where there is one (outputs that repeat or are inputs have none); an intermediate is the program's tensor
+ * of the same name and shape, if any, and otherwise the graph's own. */
 #include "parse/mugraph_parts.h"
 
 #include <string.h>
@@ -39,17 +39,16 @@ static bool read_entry(const mo_reader *r, const mo_json *object, const char *ow
     if (!mo_reader_shape(r, shape, &e->shape) || !mo_reader_dtype(r, dtype, &e->dtype)) return false;
     int dim;
     const char *problem = mo_shape_problem(e->shape, &dim);
-    return problem == NULL ||
-           mo_reader_fail(r, dim < 0 ? shape : &shape->items[dim], NULL, "%s", problem);
+    return problem == NULL || mo_reader_fail(r, dim < 0 ? shape : &shape->items[dim], NULL, "%s", problem);
 }
 
 /* Shape and dtype are those of the program's tensor. */
 static bool check_agrees(const mo_reader *r, const entry *e, const char *what, const mo_tensor *tensor)
 {
     if (!mo_shape_equal(e->shape, tensor->shape)) {
-        return mo_reader_fail(r, mo_json_get(e->object, "shape"), NULL, "%s %s is %s here and %s in the program",
-                              what, mo_reader_quote(r, tensor->name), shape_text(r, e->shape),
-                              shape_text(r, tensor->shape));
+        return mo_reader_fail(
+            r, mo_json_get(e->object, "shape"), NULL, "%s %s is %s here and %s in the program", what,
+            mo_reader_quote(r, tensor->name), shape_text(r, e->shape), shape_text(r, tensor->shape));
     }
     if (e->dtype == tensor->dtype) return true;
     return mo_reader_fail(r, mo_json_get(e->object, "dtype"), NULL, "%s %s is %s here and %s in the program",
@@ -94,7 +93,8 @@ static bool read_input(mo_mugraph_reader *m, const mo_json *object)
     int t = 0;
     while (t < program->n_inputs && strcmp(program->tensors[t].name, e.name) != 0) t++;
     if (t == program->n_inputs)
-        return mo_reader_fail(r, e.name_value, NULL, "the program has no input %s", mo_reader_quote(r, e.name));
+        return mo_reader_fail(r, e.name_value, NULL, "the program has no input %s",
+                              mo_reader_quote(r, e.name));
     return check_agrees(r, &e, "input", &program->tensors[t]) && check_strides(r, &e, &program->tensors[t]) &&
            declare(m, &e, t);
 }
@@ -128,24 +128,20 @@ static bool read_output_entries(mo_mugraph_reader *m, const mo_json *root, entry
     *entries = MO_NEW_ARRAY(r->arena, entry, outputs->count);
     for (int i = 0; i < outputs->count; i++) {
         entry *e = &(*entries)[i];
-        if (!read_entry(r, &outputs->items[i], "an output", keys, sizeof keys / sizeof keys[0], e)) return false;
+        if (!read_entry(r, &outputs->items[i], "an output", keys, sizeof keys / sizeof keys[0], e))
+            return false;
         if (!check_agrees(r, e, "output", &program->tensors[program->outputs[i]])) return false;
     }
     return true;
 }
 
-/* A C identifier that no other tensor of the graph has. */
+/* A C identifier from a name. */
 static const char *own_symbol(const mo_mugraph_reader *m, const char *name)
 {
     char *symbol = mo_arena_strdup(m->reader.arena, name);
     for (char *c = symbol; *c != '\0'; c++) {
         bool letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || *c == '_';
         if (!letter && (c == symbol || *c < '0' || *c > '9')) *c = '_';
-    }
-    for (int t = 0; t < m->graph->n_tensors; t++) {
-        if (strcmp(m->graph->tensors[t].symbol, symbol) != 0) continue;
-        symbol = mo_arena_printf(m->reader.arena, "%s_", symbol);
-        t = -1;
     }
     return symbol;
 }
@@ -200,7 +196,8 @@ static bool read_intermediate(mo_mugraph_reader *m, const mo_json *object, bool 
     mo_dtype compute;
     int output = -1;
     if (!read_entry(r, object, "an intermediate", keys, sizeof keys / sizeof keys[0], &e)) return false;
-    if (!mo_reader_member(r, object, "an intermediate", "compute", MO_JSON_STRING, &compute_value)) return false;
+    if (!mo_reader_member(r, object, "an intermediate", "compute", MO_JSON_STRING, &compute_value))
+        return false;
     if (!mo_reader_dtype(r, compute_value, &compute)) return false;
     if (position != NULL && !read_position(m, position, &e, held, &output)) return false;
     int t = output >= 0 ? holder(m, output) : find_inner(m, &e);

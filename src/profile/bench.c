@@ -32,6 +32,11 @@ void mo_bench_free(mo_bench *bench)
     free(bench);
 }
 
+mo_status mo_bench_launch(mo_bench *bench, mo_error *error)
+{
+    return mo_worker_launch(bench->worker, error);
+}
+
 mo_status mo_bench_start(mo_bench *bench, mo_gpu_facts *facts, mo_error *error)
 {
     return mo_worker_start(bench->worker, facts, error);
@@ -93,6 +98,17 @@ void mo_bench_limit(mo_bench *bench, double seconds)
     bench->end = mo_clock_seconds() + seconds;
 }
 
+/* The first set that has the same bytes for this input: `set` itself, or one that was sent before. */
+static int first_with(const mo_dataset *data, int set, int input)
+{
+    if (data->contents == NULL) return set;
+    const void *bytes = data->contents[set * data->n_inputs + input];
+    for (int s = 0; s < set; s++) {
+        if (data->contents[s * data->n_inputs + input] == bytes) return s;
+    }
+    return set;
+}
+
 static mo_call send_set(mo_bench *bench, mo_dataset *data, int set, mo_error *error)
 {
     mo_str request = {0};
@@ -102,7 +118,9 @@ static mo_call send_set(mo_bench *bench, mo_dataset *data, int set, mo_error *er
     mo_put_u32(&request, (uint32_t)set);
     for (int i = 0; i < data->n_inputs; i++) {
         const void *bytes = data->contents == NULL ? NULL : data->contents[set * data->n_inputs + i];
-        mo_put_bytes(&request, bytes, bytes == NULL ? 0 : (size_t)data->input_bytes[i]);
+        int shared = first_with(data, set, i);
+        mo_put_u32(&request, (uint32_t)shared);
+        if (shared == set) mo_put_bytes(&request, bytes, bytes == NULL ? 0 : (size_t)data->input_bytes[i]);
     }
     mo_call call = mo_worker_call(bench->worker, &request, bench->end, &in, error);
     mo_str_free(&request);

@@ -13,7 +13,8 @@
 typedef struct {
     int n_inputs, n_sets;
     const int64_t *input_bytes;
-    const void *const *contents; /* [set * n_inputs + input]; NULL (array or entry): any values will do */
+    const void *const *contents; /* [set * n_inputs + input]; NULL (array or entry): any values will do.
+                                    Sets with the same pointer share the input on the GPU too. */
     uint32_t slot;               /* set by mo_bench_add_data */
     uint64_t generation;         /* of the worker that has it */
 } mo_dataset;
@@ -42,7 +43,8 @@ typedef struct mo_bench mo_bench;
 mo_bench *mo_bench_new(mo_cuda_loader *load, int device);
 void mo_bench_free(mo_bench *bench); /* NULL is allowed */
 
-/* Makes sure that a worker runs; see mo_worker_start. */
+/* Makes sure that a worker runs; see mo_worker_launch and mo_worker_start. */
+mo_status mo_bench_launch(mo_bench *bench, mo_error *error);
 mo_status mo_bench_start(mo_bench *bench, mo_gpu_facts *facts, mo_error *error);
 
 /* Gives the object a slot; nothing is sent yet. Dropping frees the slot and the memory on the GPU. */

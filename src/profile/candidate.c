@@ -1,10 +1,11 @@
 /* One candidate: from compiled code to a checked time. */
 #include "profile/run_state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const double candidate_seconds = 20, slower_factor = 1.25, tie_factor = 1.02;
-enum { MOST_TIES = 4, TIE_ROUNDS = 3 };
+enum { MOST_TIES = 4, TIE_ROUNDS = 3, MOST_REPEATS = 3 };
 
 static const char *const status_names[] = {
     [MO_PROFILE_ESTIMATED] = "estimated",
@@ -52,38 +53,37 @@ static void note_kernels(mo_profiling *run, int index, const mo_job_facts *facts
     }
 }
 
+/* What is wrong with an output that is not within what is allowed. */
+static const char *numeric_fault(mo_arena *arena, const char *output, const mo_numeric_entry *e)
+{
+    if (e->judged == 0) return mo_arena_printf(arena, "output %s: no input set can be judged", output);
+    if (e->error <= e->allowed) {
+        return mo_arena_printf(arena, "output %s, %s inputs: not finite in other places than the reference",
+                               output, e->inputs);
+    }
+    return mo_arena_printf(arena, "output %s, %s inputs: error %.3g, allowed %.3g", output, e->inputs,
+                           e->error, e->allowed);
+}
+
 /* Runs on every set; false when the candidate failed. */
 static bool check_numbers(mo_profiling *run, mo_job *job, mo_profile_outcome *outcome)
 {
     mo_arena *arena = run->request->arena;
     const mo_program *program = run->request->program;
-    outcome->n_numeric = program->n_outputs;
-    outcome->numeric = MO_NEW_ARRAY(arena, mo_numeric_entry, program->n_outputs);
-    mo_numeric_begin(run->numeric, outcome->numeric);
+    int n = program->n_outputs;
     for (int s = 0; s < run->data.n_sets; s++) {
         mo_error error = {0};
-        mo_call call = mo_bench_run(run->bench, job, s, run->outputs, &error);
-        if (failed(run, outcome, call, &error)) {
-            outcome->n_numeric = 0;
-            return false;
-        }
-        mo_numeric_judge(run->numeric, s, (const void *const *)run->outputs, outcome->numeric);
-        for (int o = 0; o < program->n_outputs; o++) {
-            const mo_numeric_entry *e = &outcome->numeric[o];
-            if (e->ok) continue;
-            outcome->status = MO_PROFILE_NUMERIC_FAILURE;
-            outcome->why = mo_arena_printf(arena, "output %s, %s inputs: error %.3g, allowed %.3g",
-                                           program->tensors[program->outputs[o]].name,
-                                           mo_numeric_set_name(run->numeric, s), e->error, e->allowed);
-            return false;
-        }
+        mo_call call = mo_bench_run(run->bench, job, s, &run->outputs[s * n], &error);
+        if (failed(run, outcome, call, &error)) return false;
     }
-    for (int o = 0; o < program->n_outputs; o++) {
-        if (outcome->numeric[o].judged > 0) continue;
-        outcome->numeric[o].ok = false;
+    outcome->n_numeric = n;
+    outcome->numeric = MO_NEW_ARRAY(arena, mo_numeric_entry, n);
+    mo_numeric_judge(run->numeric, (const void *const *)run->outputs, outcome->numeric);
+    for (int o = 0; o < n; o++) {
+        const mo_numeric_entry *e = &outcome->numeric[o];
+        if (e->ok) continue;
         outcome->status = MO_PROFILE_NUMERIC_FAILURE;
-        outcome->why = mo_arena_printf(arena, "output %s: no input set can be judged",
-                                       program->tensors[program->outputs[o]].name);
+        outcome->why = numeric_fault(arena, program->tensors[program->outputs[o]].name, e);
         return false;
     }
     return true;
@@ -155,11 +155,16 @@ void mo_profiling_candidate(mo_profiling *run, int index)
 static int find_ties(const mo_profiling *run, int *ties)
 {
     const mo_profile_outcome *outcomes = run->result->outcomes;
+    double best = 0;
     int n = 0;
+    for (int i = 0; i < run->request->n_candidates; i++) {
+        double us = outcomes[i].times.median;
+        if (outcomes[i].status == MO_PROFILE_TIMED && (best <= 0 || us < best)) best = us;
+    }
     for (int i = 0; i < run->request->n_candidates; i++) {
         if (outcomes[i].status != MO_PROFILE_TIMED) continue;
         double us = outcomes[i].times.median;
-        if (us > tie_factor * run->best_us) continue;
+        if (us > tie_factor * best) continue;
         int at = n < MOST_TIES ? n : MOST_TIES;
         while (at > 0 && outcomes[ties[at - 1]].times.median > us) at--;
         if (at == MOST_TIES) continue;
@@ -185,13 +190,11 @@ static mo_times combine(const mo_times *rounds, int n)
     return all;
 }
 
-void mo_profiling_ties(mo_profiling *run)
+/* Times `ties` together, round by round; false when that could not be finished. */
+static bool time_together(mo_profiling *run, const int *ties, int n)
 {
-    int ties[MOST_TIES];
     mo_job jobs[MOST_TIES];
     mo_times rounds[MOST_TIES][TIE_ROUNDS];
-    int n = find_ties(run, ties);
-    if (n < 2) return;
     for (int i = 0; i < n; i++) {
         jobs[i] = job_of(run, ties[i], NULL);
         mo_bench_add_job(run->bench, &jobs[i]);
@@ -210,4 +213,21 @@ void mo_profiling_ties(mo_profiling *run)
         if (ok) run->result->outcomes[ties[i]].times = combine(rounds[i], TIE_ROUNDS);
         mo_bench_drop_job(run->bench, &jobs[i]);
     }
+    return ok;
+}
+
+/* A candidate that was timed once, perhaps luckily, must not beat those that were timed thoroughly: it then
+ * gets its turn with them. */
+void mo_profiling_ties(mo_profiling *run)
+{
+    int ties[MOST_TIES];
+    bool *thorough = calloc((size_t)run->request->n_candidates + 1, sizeof *thorough);
+    if (thorough == NULL) MO_BUG("out of memory");
+    for (int repeats = 0; repeats < MOST_REPEATS; repeats++) {
+        int n = find_ties(run, ties);
+        if (n == 0 || thorough[ties[0]] || (n == 1 && repeats == 0)) break;
+        if (!time_together(run, ties, n)) break;
+        for (int i = 0; i < n; i++) thorough[ties[i]] = true;
+    }
+    free(thorough);
 }

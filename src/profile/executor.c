@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t guard_bytes = 1024, alignment = 256;
+const size_t mo_exec_guard_bytes = 1024;
+static const size_t alignment = 256;
 
 static void *zeroed(size_t count, size_t size)
 {
@@ -23,11 +24,11 @@ static void layout_init(mo_layout *layout, uint32_t n)
 /* Places the buffers once their sizes are known. */
 static void layout_place(mo_layout *layout)
 {
-    size_t at = guard_bytes;
+    size_t at = mo_exec_guard_bytes;
     for (uint32_t i = 0; i < layout->n; i++) {
         at = (at + alignment - 1) & ~(alignment - 1);
         layout->offset[i] = at;
-        at += layout->size[i] + guard_bytes;
+        at += layout->size[i] + mo_exec_guard_bytes;
     }
     layout->total = (at + alignment - 1) & ~(alignment - 1);
 }
@@ -41,8 +42,9 @@ static void layout_free(mo_layout *layout)
 
 static void drop_data(mo_executor *x, mo_exec_data *data)
 {
-    for (uint32_t s = 0; s < data->n_sets; s++) mo_gpu_free(&x->gpu, &data->sets[s]);
-    free(data->sets);
+    uint32_t n = data->n_sets * data->layout.n;
+    for (uint32_t i = 0; i < n; i++) mo_gpu_free(&x->gpu, &data->inputs[i].memory);
+    free(data->inputs);
     layout_free(&data->layout);
     *data = (mo_exec_data){0};
 }
@@ -83,7 +85,32 @@ void mo_executor_free(mo_executor *x)
     }
     mo_exec_drop_pool(x);
     mo_gpu_close(&x->gpu);
+    free(x->host);
     free(x);
+}
+
+unsigned char *mo_exec_host(mo_executor *x, size_t bytes)
+{
+    if (bytes <= x->host_bytes) return x->host;
+    free(x->host);
+    x->host = zeroed(bytes, 1);
+    x->host_bytes = bytes;
+    return x->host;
+}
+
+size_t mo_exec_input_bytes(const mo_exec_data *data, uint32_t input)
+{
+    return data->layout.size[input] + 2 * mo_exec_guard_bytes;
+}
+
+void mo_exec_set_places(const mo_exec_data *data, uint32_t set, mo_cu_pointer *places)
+{
+    for (uint32_t i = 0; i < data->layout.n; i++) places[i] = data->inputs[set * data->layout.n + i].at;
+}
+
+void mo_exec_copy_places(const mo_exec_data *data, mo_cu_pointer base, mo_cu_pointer *places)
+{
+    for (uint32_t i = 0; i < data->layout.n; i++) places[i] = base + data->layout.offset[i];
 }
 
 static mo_reply_code facts(mo_executor *x, mo_str *reply)
@@ -92,32 +119,28 @@ static mo_reply_code facts(mo_executor *x, mo_str *reply)
     return MO_REPLY_OK;
 }
 
-/* Fills one set from the request. The memory's hash is taken of what the device holds. */
-static bool upload(mo_executor *x, mo_exec_data *data, uint32_t set, mo_message *in)
+/* The hash is taken of what the device holds. */
+static bool hash_input(mo_executor *x, const mo_exec_data *data, uint32_t index, mo_exec_input *input)
 {
-    const mo_layout *layout = &data->layout;
-    mo_cu_pointer base = data->sets[set];
-    if (!mo_gpu_fill(&x->gpu, base, 0xff, layout->total, &x->error)) return false;
-    for (uint32_t i = 0; i < layout->n; i++) {
-        size_t length;
-        const unsigned char *bytes = mo_get_bytes(in, &length);
-        mo_cu_pointer to = base + layout->offset[i];
-        if (in->bad || (length != 0 && length != layout->size[i])) {
-            in->bad = true;
-            return true;
-        }
-        bool ok = length == 0 ? mo_gpu_fill(&x->gpu, to, 0x3c, layout->size[i], &x->error)
-                              : mo_gpu_write(&x->gpu, to, bytes, length, &x->error);
-        if (!ok) return false;
-    }
-    if (!mo_gpu_synchronize(&x->gpu, "uploading inputs", &x->error)) return false;
-    if (set != MO_CHECKED_SET) return true;
-    unsigned char *copy = malloc(layout->total);
-    if (copy == NULL) MO_BUG("out of memory");
-    bool ok = mo_gpu_read(&x->gpu, copy, base, layout->total, &x->error);
-    data->hash = mo_hash64(copy, layout->total, 0);
-    free(copy);
-    return ok;
+    size_t bytes = mo_exec_input_bytes(data, index);
+    unsigned char *copy = mo_exec_host(x, bytes);
+    if (!mo_gpu_read(&x->gpu, copy, input->memory, bytes, &x->error)) return false;
+    input->hash = mo_hash64(copy, bytes, 0);
+    return true;
+}
+
+/* One input of a set from `length` bytes, or of any values where there are none. */
+static mo_reply_code upload(mo_executor *x, const mo_exec_data *data, uint32_t index, mo_exec_input *input,
+                            const unsigned char *bytes, size_t length)
+{
+    size_t size = data->layout.size[index], total = mo_exec_input_bytes(data, index);
+    if (!mo_gpu_alloc(&x->gpu, &input->memory, total, &x->error)) return MO_REPLY_NO_FIT;
+    input->at = input->memory + mo_exec_guard_bytes;
+    bool ok = mo_gpu_fill(&x->gpu, input->memory, 0xff, total, &x->error) &&
+              (length == 0 ? mo_gpu_fill(&x->gpu, input->at, 0x3c, size, &x->error)
+                           : mo_gpu_write(&x->gpu, input->at, bytes, length, &x->error)) &&
+              mo_gpu_synchronize(&x->gpu, "uploading inputs", &x->error);
+    return ok ? MO_REPLY_OK : MO_REPLY_FAILED;
 }
 
 /* slot, inputs, their sizes, sets */
@@ -135,19 +158,32 @@ static mo_reply_code load_data(mo_executor *x, mo_message *in)
     data->n_sets = mo_get_u32(in);
     MO_CHECK(!in->bad && data->n_sets >= 1);
     data->used = true;
-    data->sets = zeroed(data->n_sets, sizeof *data->sets);
+    data->inputs = zeroed((size_t)data->n_sets * n, sizeof *data->inputs);
     return MO_REPLY_OK;
 }
 
-/* slot, set, the contents of each input (no bytes: any values will do) */
+/* slot, set, for each input the set whose bytes it shares, or this one and the bytes (none: any values will
+ * do) */
 static mo_reply_code load_set(mo_executor *x, mo_message *in)
 {
     uint32_t slot = mo_get_u32(in), set = mo_get_u32(in);
     MO_CHECK(slot < MO_EXECUTOR_SLOTS && x->data[slot].used && set < x->data[slot].n_sets);
     mo_exec_data *data = &x->data[slot];
-    if (!mo_gpu_alloc(&x->gpu, &data->sets[set], data->layout.total, &x->error)) return MO_REPLY_NO_FIT;
-    if (!upload(x, data, set, in)) return MO_REPLY_FAILED;
-    MO_CHECK(!in->bad);
+    for (uint32_t i = 0; i < data->layout.n; i++) {
+        mo_exec_input *input = &data->inputs[set * data->layout.n + i];
+        uint32_t shared = mo_get_u32(in);
+        MO_CHECK(!in->bad && shared <= set);
+        if (shared < set) {
+            input->at = data->inputs[shared * data->layout.n + i].at;
+            continue;
+        }
+        size_t length;
+        const unsigned char *bytes = mo_get_bytes(in, &length);
+        MO_CHECK(!in->bad && (length == 0 || length == data->layout.size[i]));
+        mo_reply_code code = upload(x, data, i, input, bytes, length);
+        if (code != MO_REPLY_OK) return code;
+        if (set == MO_CHECKED_SET && !hash_input(x, data, i, input)) return MO_REPLY_FAILED;
+    }
     return MO_REPLY_OK;
 }
 

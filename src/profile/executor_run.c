@@ -8,9 +8,9 @@
 
 enum { FEW_ARGS = 32 };
 
-bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, mo_cu_pointer inputs, mo_cu_pointer outputs)
+bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, const mo_cu_pointer *inputs,
+                    mo_cu_pointer outputs)
 {
-    const mo_exec_data *data = &x->data[job->data];
     for (uint32_t i = 0; i < job->n_launches; i++) {
         uint32_t n = job->n_args[i];
         mo_cu_pointer few[FEW_ARGS];
@@ -21,7 +21,7 @@ bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, mo_cu_pointer inputs
         for (uint32_t a = 0; a < n; a++) {
             const mo_arg *arg = &job->args[i][a];
             mo_cu_pointer base = job->workspace_memory + job->workspace.offset[0];
-            if (arg->kind == MO_ARG_INPUT) base = inputs + data->layout.offset[arg->index];
+            if (arg->kind == MO_ARG_INPUT) base = inputs[arg->index];
             if (arg->kind == MO_ARG_OUTPUT) base = outputs + job->outputs.offset[arg->index];
             values[a] = base + (mo_cu_pointer)arg->offset;
             places[a] = &values[a];
@@ -58,12 +58,11 @@ static bool guards_whole(const mo_layout *layout, const unsigned char *memory)
     return true;
 }
 
-/* Copies the memory back and checks its guards. The caller frees *memory. */
+/* Copies the memory back and checks its guards; *memory is valid until the next fetch. */
 static mo_reply_code fetch(mo_executor *x, const mo_layout *layout, mo_cu_pointer from, const char *what,
                            unsigned char **memory)
 {
-    *memory = malloc(layout->total);
-    if (*memory == NULL) MO_BUG("out of memory");
+    *memory = mo_exec_host(x, layout->total);
     if (!mo_gpu_read(&x->gpu, *memory, from, layout->total, &x->error)) return MO_REPLY_FAILED;
     if (guards_whole(layout, *memory)) return MO_REPLY_OK;
     mo_fail(&x->error, MO_ERR_ENV, "a kernel wrote outside %s", what);
@@ -72,17 +71,16 @@ static mo_reply_code fetch(mo_executor *x, const mo_layout *layout, mo_cu_pointe
 
 static mo_reply_code check_inputs(mo_executor *x, const mo_exec_data *data)
 {
-    unsigned char *memory = malloc(data->layout.total);
-    if (memory == NULL) MO_BUG("out of memory");
-    mo_reply_code code = MO_REPLY_OK;
-    if (!mo_gpu_read(&x->gpu, memory, data->sets[MO_CHECKED_SET], data->layout.total, &x->error)) {
-        code = MO_REPLY_FAILED;
-    } else if (mo_hash64(memory, data->layout.total, 0) != data->hash) {
+    for (uint32_t i = 0; i < data->layout.n; i++) {
+        const mo_exec_input *input = &data->inputs[MO_CHECKED_SET * data->layout.n + i];
+        size_t bytes = mo_exec_input_bytes(data, i);
+        unsigned char *memory = mo_exec_host(x, bytes);
+        if (!mo_gpu_read(&x->gpu, memory, input->memory, bytes, &x->error)) return MO_REPLY_FAILED;
+        if (mo_hash64(memory, bytes, 0) == input->hash) continue;
         mo_fail(&x->error, MO_ERR_ENV, "a kernel wrote to the inputs");
-        code = MO_REPLY_BAD_WRITE;
+        return MO_REPLY_BAD_WRITE;
     }
-    free(memory);
-    return code;
+    return MO_REPLY_OK;
 }
 
 /* The workspace can be large and its contents are nobody's business: only its ends are looked at. */
@@ -95,10 +93,24 @@ static mo_reply_code check_workspace(mo_executor *x, const mo_exec_job *job)
         size_t none = 0;
         mo_layout part = {.n = 0, .size = &none, .offset = &none, .total = ends[e][1] - ends[e][0]};
         mo_reply_code code = fetch(x, &part, job->workspace_memory + ends[e][0], "the workspace", &memory);
-        free(memory);
         if (code != MO_REPLY_OK) return code;
     }
     return MO_REPLY_OK;
+}
+
+/* The job's kernels once, on buffers of 0xFF. */
+static bool run_poisoned(mo_executor *x, mo_exec_job *job, uint32_t set)
+{
+    const mo_exec_data *data = &x->data[job->data];
+    mo_cu_pointer *inputs = calloc((size_t)data->layout.n + 1, sizeof *inputs);
+    if (inputs == NULL) MO_BUG("out of memory");
+    mo_exec_set_places(data, set, inputs);
+    bool ok = mo_gpu_fill(&x->gpu, job->output_memory, 0xff, job->outputs.total, &x->error) &&
+              mo_gpu_fill(&x->gpu, job->workspace_memory, 0xff, job->workspace.total, &x->error) &&
+              mo_exec_launch(x, job, inputs, job->output_memory) &&
+              mo_gpu_synchronize(&x->gpu, "running the kernels", &x->error);
+    free(inputs);
+    return ok;
 }
 
 /* job, set -> contents of each output */
@@ -110,19 +122,13 @@ mo_reply_code mo_exec_run(mo_executor *x, mo_message *in, mo_str *reply)
     const mo_exec_data *data = &x->data[job->data];
     MO_CHECK(set < data->n_sets);
     if (!mo_exec_buffers(x, job)) return MO_REPLY_NO_FIT;
-    if (!mo_gpu_fill(&x->gpu, job->output_memory, 0xff, job->outputs.total, &x->error) ||
-        !mo_gpu_fill(&x->gpu, job->workspace_memory, 0xff, job->workspace.total, &x->error) ||
-        !mo_exec_launch(x, job, data->sets[set], job->output_memory) ||
-        !mo_gpu_synchronize(&x->gpu, "running the kernels", &x->error)) {
-        return MO_REPLY_FAILED;
-    }
-    unsigned char *memory = NULL;
-    mo_reply_code code = fetch(x, &job->outputs, job->output_memory, "the outputs", &memory);
-    if (code == MO_REPLY_OK) code = check_workspace(x, job);
+    if (!run_poisoned(x, job, set)) return MO_REPLY_FAILED;
+    unsigned char *memory;
+    mo_reply_code code = check_workspace(x, job);
     if (code == MO_REPLY_OK && set == MO_CHECKED_SET) code = check_inputs(x, data);
+    if (code == MO_REPLY_OK) code = fetch(x, &job->outputs, job->output_memory, "the outputs", &memory);
     for (uint32_t i = 0; i < job->outputs.n && code == MO_REPLY_OK; i++) {
         mo_put_bytes(reply, memory + job->outputs.offset[i], job->outputs.size[i]);
     }
-    free(memory);
     return code;
 }

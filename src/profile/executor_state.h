@@ -16,12 +16,18 @@ typedef struct {
  * set is enough for this costly check. */
 enum { MO_CHECKED_SET = 0 };
 
+/* An input of one set: its bytes between two guards. Sets whose bytes are the same share one. */
+typedef struct {
+    mo_cu_pointer memory;   /* 0 where `at` points into another set's */
+    mo_cu_pointer at;       /* of the bytes */
+    uint64_t hash;          /* of MO_CHECKED_SET: of the memory as uploaded, guards included */
+} mo_exec_input;
+
 typedef struct {
     bool used;
-    mo_layout layout;       /* of one set */
+    mo_layout layout;       /* of a set in one piece, as the rotating copies have it */
     uint32_t n_sets;
-    mo_cu_pointer *sets;
-    uint64_t hash;          /* of the memory of MO_CHECKED_SET as uploaded, guards included */
+    mo_exec_input *inputs;  /* [set * layout.n + input] */
 } mo_exec_data;
 
 typedef struct {
@@ -49,11 +55,26 @@ struct mo_executor {
     mo_exec_data data[MO_EXECUTOR_SLOTS];
     mo_exec_job jobs[MO_EXECUTOR_SLOTS];
     mo_exec_pool pool;
+    unsigned char *host;    /* for what comes back from the GPU; kept, since fresh pages are slow */
+    size_t host_bytes;
     mo_error error;         /* of the current request */
 };
 
-/* Launches the job's kernels in order; asynchronous. The bases are those of whole layouts. */
-bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, mo_cu_pointer inputs, mo_cu_pointer outputs);
+/* Memory for copies from the GPU, valid until the next call. */
+unsigned char *mo_exec_host(mo_executor *x, size_t bytes);
+
+/* Bytes of an input's memory, and where in it the input begins. */
+size_t mo_exec_input_bytes(const mo_exec_data *data, uint32_t input);
+extern const size_t mo_exec_guard_bytes;
+
+/* Places of the inputs of a set, and of a copy of one that lies in one piece at `base`. */
+void mo_exec_set_places(const mo_exec_data *data, uint32_t set, mo_cu_pointer *places);
+void mo_exec_copy_places(const mo_exec_data *data, mo_cu_pointer base, mo_cu_pointer *places);
+
+/* Launches the job's kernels in order; asynchronous. `inputs`: the place of each; `outputs`: the base of
+ * the job's layout. */
+bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, const mo_cu_pointer *inputs,
+                    mo_cu_pointer outputs);
 
 /* Allocates outputs and workspace of the job unless it has them. */
 bool mo_exec_buffers(mo_executor *x, mo_exec_job *job);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_NODES = 4096, FEW_PASSES = 16, LEAST_REPLAYS = 11, HOPELESS_REPLAYS = 3 };
@@ -21,7 +22,19 @@ typedef struct {
     mo_cu_graph_exec graph;
     int n;
     double samples[MO_MAX_REPLAYS];
+    mo_cu_pointer *inputs;      /* places of the inputs of one pass */
 } timing;
+
+/* A copy of the set in one piece, guards and all. */
+static bool fill_copy(mo_executor *x, const mo_exec_data *data, uint32_t set, mo_cu_pointer to)
+{
+    if (!mo_gpu_fill(&x->gpu, to, 0xff, data->layout.total, &x->error)) return false;
+    for (uint32_t i = 0; i < data->layout.n; i++) {
+        mo_cu_pointer from = data->inputs[set * data->layout.n + i].at, at = to + data->layout.offset[i];
+        if (!mo_gpu_copy(&x->gpu, at, from, data->layout.size[i], &x->error)) return false;
+    }
+    return true;
+}
 
 /* Copies of the set, as many as the rotation wants or memory allows. */
 static mo_reply_code fill_pool(mo_executor *x, timing *t, uint32_t set, int64_t memory_limit)
@@ -45,10 +58,7 @@ static mo_reply_code fill_pool(mo_executor *x, timing *t, uint32_t set, int64_t 
         }
         *pool = (mo_exec_pool){pool->memory, stride, outputs, t->job->data, set, t->rotation.sets};
         for (int s = 0; s < pool->n_sets; s++) {
-            mo_cu_pointer to = pool->memory + stride * (size_t)s;
-            if (!mo_gpu_copy(&x->gpu, to, data->sets[set], data->layout.total, &x->error)) {
-                return MO_REPLY_FAILED;
-            }
+            if (!fill_copy(x, data, set, pool->memory + stride * (size_t)s)) return MO_REPLY_FAILED;
         }
         if (!mo_gpu_synchronize(&x->gpu, "copying input sets", &x->error)) return MO_REPLY_FAILED;
     }
@@ -63,8 +73,9 @@ static bool record(mo_executor *x, timing *t, int passes)
     if (!mo_gpu_graph_begin(&x->gpu, &x->error)) return false;
     const mo_exec_pool *pool = &x->pool;
     for (int p = 0; p < passes; p++) {
-        mo_cu_pointer inputs = pool->memory + pool->stride * (size_t)(p % pool->n_sets);
-        if (!mo_exec_launch(x, t->job, inputs, inputs + (pool->stride - pool->output_bytes))) {
+        mo_cu_pointer copy = pool->memory + pool->stride * (size_t)(p % pool->n_sets);
+        mo_exec_copy_places(&x->data[t->job->data], copy, t->inputs);
+        if (!mo_exec_launch(x, t->job, t->inputs, copy + (pool->stride - pool->output_bytes))) {
             mo_gpu_graph_abandon(&x->gpu);
             return false;
         }
@@ -76,8 +87,8 @@ static bool record(mo_executor *x, timing *t, int passes)
 static bool replay(mo_executor *x, timing *t, double *us)
 {
     if (t->flush != NULL && (t->rotation.flush || t->passes < t->rotation.sets)) {
-        const mo_exec_data *data = &x->data[t->flush->data];
-        if (!mo_exec_launch(x, t->flush, data->sets[0], t->flush->output_memory)) return false;
+        mo_exec_set_places(&x->data[t->flush->data], 0, t->inputs);
+        if (!mo_exec_launch(x, t->flush, t->inputs, t->flush->output_memory)) return false;
     }
     bool ok = mo_gpu_graph_time(&x->gpu, t->graph, us, &x->error);
     *us /= t->passes;
@@ -147,7 +158,12 @@ mo_reply_code mo_exec_time(mo_executor *x, mo_message *in, mo_str *reply)
     mo_reply_code code = fill_pool(x, &t, set, memory_limit);
     if (code != MO_REPLY_OK) return code;
     bool stopped;
+    uint32_t most_inputs = x->data[t.job->data].layout.n;
+    if (t.flush != NULL) most_inputs += x->data[t.flush->data].layout.n;
+    t.inputs = calloc((size_t)most_inputs + 1, sizeof *t.inputs);
+    if (t.inputs == NULL) MO_BUG("out of memory");
     bool ok = measure(x, &t, &stopped);
+    free(t.inputs);
     mo_gpu_graph_free(&x->gpu, &t.graph);
     if (!ok) return MO_REPLY_FAILED;
     mo_put_u32(reply, stopped);

@@ -3,41 +3,39 @@
 #ifndef MO_PROFILE_FLOOR_H
 #define MO_PROFILE_FLOOR_H
 
-#include "base/str.h"
+#include "base/arena.h"
 #include "gpu/nvrtc.h"
 #include "profile/bench.h"
-#include "profile/compile.h"
 
 #include <stdint.h>
 
-/* Kernels read2, read4, read8; needs the macro READ_BYTES. */
-extern const char mo_floor_read_source[];
-/* Kernels mma_rate, wgmma_rate; need the macro MMA_ROUNDS, the second also LIST (%0 to %127). */
-extern const char mo_floor_mma_source[];
-extern const char mo_floor_wgmma_source[];
-/* The option that defines LIST. */
-void mo_floor_register_list(mo_str *option);
+/* What to compile. The texts live in `arena`, as static memory does, and take wrappers from the device
+ * library. Reading: kernels flush, and read2, read4, read8 for `bytes`. Products of fragments: mma_rate, for
+ * every architecture. Products of warp groups: wgmma_rate, for sm_90a alone. */
+mo_compile_request mo_floor_read_request(mo_arena *arena, const char *arch, int64_t bytes);
+mo_compile_request mo_floor_mma_request(mo_arena *arena, const char *arch);
+mo_compile_request mo_floor_wgmma_request(mo_arena *arena);
 
-/* A read of `bytes` as a job of one launch, for timing and to evict L2. It points into itself: do not copy.
- * Freed after its job and data were dropped from the bench. */
+/* A job of one launch and its input, to be timed or to evict L2. It points into itself and to what was
+ * compiled: do not copy, and keep the other. */
 typedef struct {
-    mo_compiled compiled;
-    int64_t input_bytes, output_bytes;
-    mo_arg args[2];
+    int64_t input_bytes[2], output_bytes, count;
+    const void *contents[2];
+    mo_arg args[3];
     mo_launch launch;
     mo_dataset data;
     mo_job job;
 } mo_probe;
 
-/* False when it does not compile; the log says why. */
-bool mo_probe_read(mo_probe *probe, const mo_compiler *compiler, const char *arch, int64_t bytes);
-void mo_probe_free(mo_probe *probe);
+/* Reads `bytes` of its own with the kernel flush. False when `read` was not compiled. */
+bool mo_probe_flush(mo_probe *probe, const mo_compiled *read, int64_t bytes);
 
-/* Microseconds to read `bytes` once with a cold L2: the best of several grids. 0 when nothing worked. */
-double mo_floor_read(mo_bench *bench, const mo_compiler *compiler, const char *arch, int sms, int64_t bytes,
-                     mo_job *flush);
+/* Microseconds to read `bytes`, those that `read` was compiled for, once with a cold L2: the best of several
+ * grids. 0 when nothing worked. */
+double mo_floor_read(mo_bench *bench, const mo_compiled *read, int sms, int64_t bytes, mo_job *flush);
 
-/* Floating-point operations in a microsecond of dense f16 products with f32 sums; 0 when nothing worked. */
-double mo_floor_matrix(mo_bench *bench, const mo_compiler *compiler, const char *arch, int sms);
+/* Floating-point operations in a microsecond of dense f16 products with f32 sums; 0 when nothing worked.
+ * What was not compiled (NULL, or not ok) is left out. */
+double mo_floor_matrix(mo_bench *bench, const mo_compiled *mma, const mo_compiled *wgmma, int sms);
 
 #endif

@@ -5,10 +5,15 @@
  * of a whole warp group reach). */
 #include "profile/floor.h"
 
-const char mo_floor_read_source[] =
-    "template <int U> __device__ void read_all(const uint4 *in, uint4 *out)\n"
+#include "base/str.h"
+#include "codegen/emit.h"
+#include "profile/floor_shapes.h"
+
+/* The bytes are a constant of the timed kernels and an argument of flush, where a load more is no matter. */
+static const char read_text[] =
+    "template <int U> __device__ void read_all(const uint4 *in, uint4 *out, unsigned long long n)\n"
     "{\n"
-    "    const unsigned long long n = READ_BYTES / 16, step = (unsigned long long)gridDim.x * blockDim.x;\n"
+    "    const unsigned long long step = (unsigned long long)gridDim.x * blockDim.x;\n"
     "    unsigned long long i = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
     "    unsigned fold = 0;\n"
     "    for (; i + (U - 1) * step < n; i += U * step) {\n"
@@ -24,11 +29,15 @@ const char mo_floor_read_source[] =
     "    }\n"
     "    if (fold == 0x9d2c5680u) out[0].x = fold;\n"
     "}\n"
-    "extern \"C\" __global__ void read2(const uint4 *in, uint4 *out) { read_all<2>(in, out); }\n"
-    "extern \"C\" __global__ void read4(const uint4 *in, uint4 *out) { read_all<4>(in, out); }\n"
-    "extern \"C\" __global__ void read8(const uint4 *in, uint4 *out) { read_all<8>(in, out); }\n";
+    "extern \"C\" __global__ void read2(const uint4 *in, uint4 *out) { read_all<2>(in, out, READ_COUNT); }\n"
+    "extern \"C\" __global__ void read4(const uint4 *in, uint4 *out) { read_all<4>(in, out, READ_COUNT); }\n"
+    "extern \"C\" __global__ void read8(const uint4 *in, uint4 *out) { read_all<8>(in, out, READ_COUNT); }\n"
+    "extern \"C\" __global__ void flush(const uint4 *in, uint4 *out, const unsigned long long *count)\n"
+    "{\n"
+    "    read_all<4>(in, out, *count);\n"
+    "}\n";
 
-const char mo_floor_mma_source[] =
+static const char mma_text[] =
     "extern \"C\" __global__ void mma_rate(const unsigned *in, float *out)\n"
     "{\n"
     "    unsigned a[4], b[2];\n"
@@ -39,14 +48,9 @@ const char mo_floor_mma_source[] =
     "    for (int j = 0; j < 16; j++)\n"
     "        for (int i = 0; i < 4; i++) c[j][i] = 0.f;\n"
     "#pragma unroll 1\n"
-    "    for (int r = 0; r < MMA_ROUNDS; r++) {\n"
+    "    for (int r = 0; r < ROUNDS; r++) {\n"
     "#pragma unroll\n"
-    "        for (int j = 0; j < 16; j++)\n"
-    "            asm volatile(\"mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 \"\n"
-    "                         \"{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\"\n"
-    "                         : \"+f\"(c[j][0]), \"+f\"(c[j][1]), \"+f\"(c[j][2]), \"+f\"(c[j][3])\n"
-    "                         : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]),\n"
-    "                           \"r\"(b[0]), \"r\"(b[1]));\n"
+    "        for (int j = 0; j < 16; j++) mo_mma_f16(c[j], a, b);\n"
     "    }\n"
     "    float sum = 0.f;\n"
     "#pragma unroll\n"
@@ -55,42 +59,60 @@ const char mo_floor_mma_source[] =
     "    if (sum == 1.25e-37f) out[0] = sum;\n"
     "}\n";
 
-/* Two warp groups, each with a 64 x 64 tile of its own and a 256 x 64 tile in common, both in rows of
- * 128 bytes with the 128-byte swizzle; the values do not matter. */
-const char mo_floor_wgmma_source[] =
-    "#define D4(i) \"+f\"(c[i]), \"+f\"(c[i + 1]), \"+f\"(c[i + 2]), \"+f\"(c[i + 3])\n"
-    "#define D16(i) D4(i), D4(i + 4), D4(i + 8), D4(i + 12)\n"
-    "#define D64(i) D16(i), D16(i + 16), D16(i + 32), D16(i + 48)\n"
-    "__device__ unsigned long long describe(unsigned address)\n"
-    "{\n"
-    "    return (unsigned long long)((address & 0x3ffff) >> 4) | 1ull << 16 | (1024ull >> 4) << 32 |\n"
-    "           1ull << 62;\n"
-    "}\n"
+/* Two warp groups, each with a 64 x 64 tile of its own and a 256 x 64 tile in common; the values do not
+ * matter. */
+static const char wgmma_text[] =
     "extern \"C\" __global__ void __launch_bounds__(256) wgmma_rate(const unsigned *in, float *out)\n"
     "{\n"
-    "    extern __shared__ unsigned char raw[];\n"
-    "    unsigned base = ((unsigned)__cvta_generic_to_shared(raw) + 1023u) & ~1023u;\n"
-    "    unsigned *words = (unsigned *)(raw + (base - (unsigned)__cvta_generic_to_shared(raw)));\n"
+    "    extern __shared__ __align__(1024) unsigned char tiles[];\n"
+    "    unsigned *words = (unsigned *)tiles;\n"
     "    for (int i = threadIdx.x; i < (2 * 8192 + 32768) / 4; i += 256) words[i] = in[i % 1024];\n"
-    "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+    "    mo_fence_async();\n"
     "    __syncthreads();\n"
-    "    unsigned long long a = describe(base + threadIdx.x / 128 * 8192), b = describe(base + 16384);\n"
+    "    unsigned long long a = mo_wgmma_tile(tiles + threadIdx.x / 128 * 8192);\n"
+    "    unsigned long long b = mo_wgmma_tile(tiles + 16384);\n"
     "    float c[128];\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 128; i++) c[i] = 0.f;\n"
     "#pragma unroll 1\n"
-    "    for (int r = 0; r < MMA_ROUNDS; r++) {\n"
-    "        asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+    "    for (int r = 0; r < ROUNDS; r++) {\n"
+    "        mo_wgmma_fence();\n"
     "#pragma unroll\n"
-    "        for (int k = 0; k < 4; k++)\n"
-    "            asm volatile(\"wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {\"\n"
-    "                         LIST \"}, %128, %129, 1, 1, 1, 0, 0;\"\n"
-    "                         : D64(0), D64(64) : \"l\"(a + k * 2), \"l\"(b + k * 2));\n"
-    "        asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
-    "        asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n"
+    "        for (int k = 0; k < 4; k++) mo_wgmma_f16(c, a + 2 * k, b + 2 * k);\n"
+    "        mo_wgmma_commit();\n"
+    "        mo_wgmma_wait<0>();\n"
     "    }\n"
     "    float sum = 0.f;\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 128; i++) sum += c[i];\n"
     "    if (sum == 1.25e-37f) out[0] = sum;\n"
     "}\n";
+
+/* The number `name` goes in front as a macro, then what the code uses of the device library. */
+static mo_compile_request request_of(mo_arena *arena, const char *arch, const char *code, const char *name,
+                                     int64_t number)
+{
+    mo_str text = {0};
+    mo_str_printf(&text, "#define %s %lldull\n\n", name, (long long)number);
+    mo_emit_library(arena, &text, code);
+    mo_str_add(&text, code);
+    mo_compile_request request = {
+        .source = mo_arena_strdup(arena, mo_str_text(&text)), .name = "limit.cu", .arch = arch};
+    mo_str_free(&text);
+    return request;
+}
+
+mo_compile_request mo_floor_read_request(mo_arena *arena, const char *arch, int64_t bytes)
+{
+    return request_of(arena, arch, read_text, "READ_COUNT", mo_floor_pieces(bytes));
+}
+
+mo_compile_request mo_floor_mma_request(mo_arena *arena, const char *arch)
+{
+    return request_of(arena, arch, mma_text, "ROUNDS", MO_FLOOR_ROUNDS);
+}
+
+mo_compile_request mo_floor_wgmma_request(mo_arena *arena)
+{
+    return request_of(arena, "sm_90a", wgmma_text, "ROUNDS", MO_FLOOR_ROUNDS);
+}

@@ -1,26 +1,29 @@
 /* For each kind of inputs: values, their form in memory, the float64 reference and the f32 yardstick. All
- * of it is computed once and then only read. */
+ * of it is computed once and then only read.
+ *
+ * Inputs that do not differ between the kinds (weights, most of all) are drawn and stored once. The
+ * interpreters run side by side, as many as memory allows. */
 #include "profile/numeric.h"
 
+#include "base/pool.h"
 #include "verify/accept.h"
 #include "verify/inputs.h"
 #include "verify/oracle.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-typedef struct {
-    double **reference, **yardstick; /* of each output */
-} values;
+enum { SETS = MO_INPUTS_KINDS, MODES = 2 };
 
 struct mo_numeric_gate {
     const mo_program *program;
     double factor;
+    int threads;
     int64_t longest;
     int64_t *input_bytes, *output_bytes;
     const void **contents;
-    double *decoded;                /* room for the largest output */
-    values sets[MO_INPUTS_KINDS];
+    double **values[SETS][MODES]; /* of each output: reference and yardstick */
 };
 
 static const mo_tensor *output_of(const mo_program *program, int output)
@@ -28,64 +31,144 @@ static const mo_tensor *output_of(const mo_program *program, int output)
     return &program->tensors[program->outputs[output]];
 }
 
+static int64_t elements_of(const mo_program *program, int tensor)
+{
+    return mo_shape_elements(program->tensors[tensor].shape);
+}
+
 static void sizes(mo_numeric_gate *gate, mo_arena *arena)
 {
     const mo_program *p = gate->program;
-    int64_t most = 0;
     gate->input_bytes = MO_NEW_ARRAY(arena, int64_t, p->n_inputs + 1);
     gate->output_bytes = MO_NEW_ARRAY(arena, int64_t, p->n_outputs + 1);
     for (int i = 0; i < p->n_inputs; i++) {
         gate->input_bytes[i] = mo_input_span(&p->tensors[i]) * mo_dtype_size(p->tensors[i].dtype);
     }
     for (int o = 0; o < p->n_outputs; o++) {
-        int64_t n = mo_shape_elements(output_of(p, o)->shape);
-        gate->output_bytes[o] = n * mo_dtype_size(output_of(p, o)->dtype);
-        if (n > most) most = n;
+        gate->output_bytes[o] = elements_of(p, p->outputs[o]) * mo_dtype_size(output_of(p, o)->dtype);
     }
-    gate->decoded = MO_NEW_ARRAY(arena, double, most);
 }
 
-/* The outputs' values under one interpreter, copied to the arena. */
-static double **evaluate(const mo_numeric_gate *gate, mo_arena *arena, const mo_oracle_options *options,
-                         const double *const *inputs)
+/* ---- drawing ---- */
+
+/* Sets first to last - 1 at work: inputs[set * n_inputs + input]. */
+typedef struct {
+    mo_numeric_gate *gate;
+    const mo_matmul_hook *hook;
+    double **inputs;
+    int first, last, threads; /* of each interpreter */
+} wave;
+
+static bool drawn_once(const mo_program *program, int set, int input)
 {
-    const mo_program *p = gate->program;
-    double **all = calloc((size_t)p->n_tensors, sizeof *all);
+    return set > 0 && !mo_inputs_special(program, input);
+}
+
+static double *new_values(int64_t count)
+{
+    double *values = malloc((size_t)count * sizeof *values);
+    if (values == NULL) MO_BUG("out of memory (%lld elements)", (long long)count);
+    return values;
+}
+
+/* Values of one set; what the sets have in common comes with set 0 and stays. */
+static void draw(const wave *w, uint64_t seed, int set)
+{
+    const mo_program *p = w->gate->program;
+    double **inputs = &w->inputs[set * p->n_inputs];
+    for (int i = 0; i < p->n_inputs; i++) {
+        inputs[i] = drawn_once(p, set, i) ? NULL : new_values(elements_of(p, i));
+    }
+    mo_inputs_draw(p, (mo_inputs_kind)set, seed, inputs);
+    for (int i = 0; i < p->n_inputs; i++) {
+        if (drawn_once(p, set, i)) inputs[i] = w->inputs[i];
+    }
+}
+
+static void pack_one(void *context, int worker, int64_t index)
+{
+    (void)worker;
+    const wave *w = context;
+    const mo_program *p = w->gate->program;
+    int input = (int)(index % p->n_inputs), set = w->first + (int)(index / p->n_inputs);
+    if (drawn_once(p, set, input)) return;
+    /* The caller gave each of these its own memory. */
+    void *bytes = (void *)(uintptr_t)w->gate->contents[set * p->n_inputs + input];
+    mo_pack_input(&p->tensors[input], w->inputs[set * p->n_inputs + input], bytes);
+}
+
+static void place_contents(mo_numeric_gate *gate, mo_arena *arena, int set)
+{
+    int n = gate->program->n_inputs;
+    for (int i = 0; i < n; i++) {
+        gate->contents[set * n + i] = drawn_once(gate->program, set, i)
+                                          ? gate->contents[i]
+                                          : mo_arena_alloc(arena, (size_t)gate->input_bytes[i]);
+    }
+}
+
+/* ---- interpreting ---- */
+
+/* The outputs' values under one interpreter, into memory that is there. */
+static void evaluate_one(void *context, int worker, int64_t index)
+{
+    static const mo_oracle_mode modes[MODES] = {MO_ORACLE_F64, MO_ORACLE_YARDSTICK};
+    (void)worker;
+    const wave *w = context;
+    const mo_program *p = w->gate->program;
+    int set = w->first + (int)(index / MODES), mode = (int)(index % MODES);
+    mo_oracle_options options = {.mode = modes[mode], .threads = w->threads, .hook = w->hook};
+    double **all = calloc((size_t)p->n_tensors + 1, sizeof *all);
     if (all == NULL) MO_BUG("out of memory");
-    mo_oracle_run(p, options, inputs, all);
-    double **kept = MO_NEW_ARRAY(arena, double *, p->n_outputs);
+    mo_oracle_run(p, &options, (const double *const *)&w->inputs[set * p->n_inputs], all);
     for (int o = 0; o < p->n_outputs; o++) {
-        size_t n = (size_t)mo_shape_elements(output_of(p, o)->shape);
-        kept[o] = MO_NEW_ARRAY(arena, double, n);
-        memcpy(kept[o], all[p->outputs[o]], n * sizeof **kept);
+        memcpy(w->gate->values[set][mode][o], all[p->outputs[o]],
+               (size_t)elements_of(p, p->outputs[o]) * sizeof(double));
     }
     mo_oracle_free(p, all);
     free(all);
-    return kept;
 }
 
-static void draw(mo_numeric_gate *gate, mo_arena *arena, mo_inputs_kind kind, uint64_t seed,
-                 const mo_matmul_hook *hook, int threads)
+static void place_values(mo_numeric_gate *gate, mo_arena *arena, int set)
 {
     const mo_program *p = gate->program;
-    double **inputs = calloc((size_t)p->n_inputs + 1, sizeof *inputs);
-    if (inputs == NULL) MO_BUG("out of memory");
-    for (int i = 0; i < p->n_inputs; i++) {
-        inputs[i] = calloc((size_t)mo_shape_elements(p->tensors[i].shape), sizeof **inputs);
-        if (inputs[i] == NULL) MO_BUG("out of memory");
+    for (int m = 0; m < MODES; m++) {
+        gate->values[set][m] = MO_NEW_ARRAY(arena, double *, p->n_outputs);
+        for (int o = 0; o < p->n_outputs; o++) {
+            gate->values[set][m][o] = MO_NEW_ARRAY(arena, double, (size_t)elements_of(p, p->outputs[o]));
+        }
     }
-    mo_inputs_draw(p, kind, seed, inputs);
-    for (int i = 0; i < p->n_inputs; i++) {
-        void *bytes = mo_arena_alloc(arena, (size_t)gate->input_bytes[i]);
-        mo_pack_input(&p->tensors[i], inputs[i], bytes);
-        gate->contents[(int)kind * p->n_inputs + i] = bytes;
+}
+
+/* Sets whose interpreters fit a quarter of the machine's memory together; at least one. What one takes is
+ * estimated as all tensors in double, and again half as much for the operands of products as floats. */
+static int sets_at_once(const mo_program *program)
+{
+    double all = 0, room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
+    for (int t = 0; t < program->n_tensors; t++) {
+        bool shared = t < program->n_inputs && !mo_inputs_special(program, t);
+        all += (double)elements_of(program, t) * (shared ? 4.0 : 12.0) * MODES;
     }
-    mo_oracle_options options = {.mode = MO_ORACLE_F64, .threads = threads, .hook = hook};
-    gate->sets[kind].reference = evaluate(gate, arena, &options, (const double *const *)inputs);
-    options.mode = MO_ORACLE_YARDSTICK;
-    gate->sets[kind].yardstick = evaluate(gate, arena, &options, (const double *const *)inputs);
-    for (int i = 0; i < p->n_inputs; i++) free(inputs[i]);
-    free(inputs);
+    return all * SETS <= room ? SETS : all >= room ? 1 : (int)(room / all);
+}
+
+static void run_wave(wave *w, mo_arena *arena, uint64_t seed, mo_pool *pool)
+{
+    mo_numeric_gate *gate = w->gate;
+    int n = gate->program->n_inputs, tasks = (w->last - w->first) * MODES;
+    for (int s = w->first; s < w->last; s++) {
+        place_contents(gate, arena, s);
+        place_values(gate, arena, s);
+        draw(w, seed, s);
+    }
+    mo_pool_run(pool, (int64_t)(w->last - w->first) * n, pack_one, w);
+    w->threads = (gate->threads + tasks - 1) / tasks;
+    mo_pool_run(pool, tasks, evaluate_one, w);
+    for (int s = w->first; s < w->last; s++) {
+        for (int i = 0; i < n; i++) {
+            if (s > 0 && !drawn_once(gate->program, s, i)) free(w->inputs[s * n + i]);
+        }
+    }
 }
 
 mo_numeric_gate *mo_numeric_new(mo_arena *arena, const mo_program *program, uint64_t seed, double factor,
@@ -96,25 +179,31 @@ mo_numeric_gate *mo_numeric_new(mo_arena *arena, const mo_program *program, uint
     if (device != NULL) hook = mo_matmul_hook_of(device);
     gate->program = program;
     gate->factor = factor;
+    gate->threads = threads > 0 ? threads : mo_core_count();
     gate->longest = mo_accept_longest(program);
     sizes(gate, arena);
-    gate->contents = MO_NEW_ARRAY(arena, const void *, MO_INPUTS_KINDS * program->n_inputs + 1);
-    for (int k = 0; k < MO_INPUTS_KINDS; k++) {
-        draw(gate, arena, (mo_inputs_kind)k, seed, device == NULL ? NULL : &hook, threads);
+    gate->contents = MO_NEW_ARRAY(arena, const void *, SETS * program->n_inputs + 1);
+    wave w = {.gate = gate, .hook = device == NULL ? NULL : &hook};
+    w.inputs = calloc((size_t)SETS * (size_t)program->n_inputs + 1, sizeof *w.inputs);
+    if (w.inputs == NULL) MO_BUG("out of memory");
+    int step = sets_at_once(program);
+    mo_pool *pool = mo_pool_new(gate->threads < SETS * MODES ? gate->threads : SETS * MODES);
+    for (w.first = 0; w.first < SETS; w.first = w.last) {
+        w.last = w.first + step < SETS ? w.first + step : SETS;
+        run_wave(&w, arena, seed, pool);
     }
+    mo_pool_free(pool);
+    for (int i = 0; i < program->n_inputs; i++) free(w.inputs[i]);
+    free(w.inputs);
     return gate;
 }
+
+/* ---- what is there ---- */
 
 int mo_numeric_sets(const mo_numeric_gate *gate)
 {
     (void)gate;
-    return MO_INPUTS_KINDS;
-}
-
-const char *mo_numeric_set_name(const mo_numeric_gate *gate, int set)
-{
-    (void)gate;
-    return mo_inputs_name((mo_inputs_kind)set);
+    return SETS;
 }
 
 const int64_t *mo_numeric_input_bytes(const mo_numeric_gate *gate)
@@ -132,42 +221,64 @@ const void *const *mo_numeric_contents(const mo_numeric_gate *gate)
     return gate->contents;
 }
 
-void mo_numeric_begin(const mo_numeric_gate *gate, mo_numeric_entry *entries)
+/* ---- judging ---- */
+
+typedef struct {
+    const mo_numeric_gate *gate;
+    const void *const *outputs;
+    mo_accept_result *results; /* [set * n_outputs + output] */
+} judging;
+
+static void judge_one(void *context, int worker, int64_t index)
 {
-    for (int o = 0; o < gate->program->n_outputs; o++) {
-        entries[o] = (mo_numeric_entry){.output = o, .ok = true};
-    }
+    (void)worker;
+    const judging *j = context;
+    const mo_numeric_gate *gate = j->gate;
+    int n = gate->program->n_outputs, set = (int)(index / n), o = (int)(index % n);
+    const mo_tensor *tensor = output_of(gate->program, o);
+    double *decoded = new_values(mo_shape_elements(tensor->shape));
+    mo_unpack_output(tensor, j->outputs[index], decoded);
+    j->results[index] = mo_accept_output(tensor, gate->factor, gate->longest, decoded,
+                                         gate->values[set][0][o], gate->values[set][1][o]);
+    free(decoded);
 }
 
-/* Closer to (or further beyond) what is allowed than the sets before? An error that is no number is the
- * worst there is. */
-static bool worse(const mo_numeric_entry *entry, const mo_accept_result *result)
+/* A failure is worse than a success; else what counts is how much of the allowed error is there. */
+static bool worse(const mo_accept_result *a, const mo_accept_result *b)
 {
-    if (entry->judged == 0 || !result->ok) return true;
-    return result->error * entry->allowed > entry->error * result->allowed;
+    if (a->ok != b->ok) return !a->ok;
+    return a->error * b->allowed > b->error * a->allowed;
 }
 
-void mo_numeric_judge(const mo_numeric_gate *gate, int set, const void *const *outputs,
-                      mo_numeric_entry *entries)
+static void merge(const mo_accept_result *results, int n_outputs, int output, mo_numeric_entry *entry)
 {
-    for (int o = 0; o < gate->program->n_outputs; o++) {
-        const mo_tensor *tensor = output_of(gate->program, o);
-        mo_numeric_entry *entry = &entries[o];
-        mo_unpack_output(tensor, outputs[o], gate->decoded);
-        mo_accept_result r = mo_accept_output(tensor, gate->factor, gate->longest, gate->decoded,
-                                              gate->sets[set].reference[o], gate->sets[set].yardstick[o]);
-        if (r.skipped) {
-            entry->skipped++;
-            continue;
-        }
-        if (entry->ok && worse(entry, &r)) {
-            entry->error = r.error;
-            entry->yardstick = r.yardstick;
-            entry->allowed = r.allowed;
-            entry->ok = r.ok;
-        }
-        entry->judged++;
-        entry->special += r.special;
-        if (r.max_abs > entry->max_abs) entry->max_abs = r.max_abs;
+    const mo_accept_result *worst = NULL;
+    *entry = (mo_numeric_entry){.output = output};
+    for (int s = 0; s < SETS; s++) {
+        const mo_accept_result *r = &results[s * n_outputs + output];
+        entry->skipped += r->skipped;
+        entry->judged += !r->skipped;
+        if (r->skipped || (worst != NULL && !worse(r, worst))) continue;
+        worst = r;
+        entry->inputs = mo_inputs_name((mo_inputs_kind)s);
     }
+    if (worst == NULL) return;
+    entry->error = worst->error;
+    entry->yardstick = worst->yardstick;
+    entry->allowed = worst->allowed;
+    entry->special = worst->special;
+    entry->max_abs = worst->max_abs;
+    entry->ok = worst->ok;
+}
+
+void mo_numeric_judge(const mo_numeric_gate *gate, const void *const *outputs, mo_numeric_entry *entries)
+{
+    int n = gate->program->n_outputs, tasks = SETS * n;
+    judging j = {gate, outputs, calloc((size_t)tasks + 1, sizeof *j.results)};
+    if (j.results == NULL) MO_BUG("out of memory");
+    mo_pool *pool = mo_pool_new(gate->threads < tasks ? gate->threads : tasks);
+    mo_pool_run(pool, tasks, judge_one, &j);
+    mo_pool_free(pool);
+    for (int o = 0; o < n; o++) merge(j.results, n, o, &entries[o]);
+    free(j.results);
 }

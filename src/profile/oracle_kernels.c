@@ -2,9 +2,9 @@
  * along k in shared memory. */
 #include "profile/oracle_kernels.h"
 
-#include <string.h>
+#include "base/pool.h"
 
-const char mo_oracle_matmul_source[] =
+static const char text[] =
     "__device__ double product(double s, double x, double y) { return fma(x, y, s); }\n"
     "__device__ float product(float s, float x, float y) { return __fadd_rn(s, __fmul_rn(x, y)); }\n"
     "\n"
@@ -54,23 +54,36 @@ const char mo_oracle_matmul_source[] =
 
 static const double run_seconds = 60;
 
-bool mo_matmul_open(mo_matmul_device *device, mo_bench *bench, const mo_compiler *compiler, const char *arch)
+mo_compile_request mo_matmul_request(const char *arch)
 {
-    mo_compile_request request = {.source = mo_oracle_matmul_source, .name = "reference.cu", .arch = arch};
-    device->bench = bench;
-    compiler->compile(compiler->context, &request, &device->compiled);
-    return device->compiled.ok;
+    return (mo_compile_request){.source = text, .name = "reference.cu", .arch = arch};
 }
 
-void mo_matmul_free(mo_matmul_device *device)
+void mo_matmul_open(mo_matmul_device *device, mo_bench *bench, const mo_compiled *compiled, int threads)
 {
-    mo_compiled_free(&device->compiled);
+    *device = (mo_matmul_device){bench, compiled, threads > 0 ? threads : mo_core_count(),
+                                 PTHREAD_MUTEX_INITIALIZER};
+}
+
+void mo_matmul_close(mo_matmul_device *device)
+{
+    pthread_mutex_destroy(&device->lock);
 }
 
 /* Elements from the first to the last that the strides reach. */
 static int64_t reach(int64_t n0, int64_t s0, int64_t n1, int64_t s1, int64_t n2, int64_t s2)
 {
     return 1 + (n0 - 1) * s0 + (n1 - 1) * s1 + (n2 - 1) * s2;
+}
+
+static int64_t reach_a(const mo_oracle_matmul *s)
+{
+    return reach(s->batch, s->a_batch, s->m, s->a_m, s->k, s->a_k);
+}
+
+static int64_t reach_b(const mo_oracle_matmul *s)
+{
+    return reach(s->batch, s->b_batch, s->k, s->b_k, s->n, s->b_n);
 }
 
 static unsigned tiles(int64_t extent, int64_t tile, int64_t most)
@@ -86,8 +99,7 @@ bool mo_matmul_run(mo_matmul_device *device, const mo_oracle_matmul *s, bool sin
     if (s->m > 64 * 65535ll || s->batch < 1 || s->m < 1 || s->n < 1 || s->k < 1) return false;
     const int64_t shape[10] = {s->batch, s->m,   s->n,       s->k,   s->a_batch,
                                s->a_m,   s->a_k, s->b_batch, s->b_k, s->b_n};
-    int64_t inputs[3] = {size * reach(s->batch, s->a_batch, s->m, s->a_m, s->k, s->a_k),
-                         size * reach(s->batch, s->b_batch, s->k, s->b_k, s->n, s->b_n), sizeof shape};
+    int64_t inputs[3] = {size * reach_a(s), size * reach_b(s), sizeof shape};
     int64_t output = size * s->batch * s->m * s->n;
     const void *contents[3] = {a, b, shape};
     mo_arg args[4] = {{.kind = MO_ARG_INPUT, .index = 0},
@@ -103,28 +115,44 @@ bool mo_matmul_run(mo_matmul_device *device, const mo_oracle_matmul *s, bool sin
                         .args = args};
     mo_dataset data = {.n_inputs = 3, .n_sets = 1, .input_bytes = inputs, .contents = contents};
     mo_job job = {.data = &data,
-                  .cubin = device->compiled.cubin,
-                  .cubin_bytes = device->compiled.cubin_bytes,
+                  .cubin = device->compiled->cubin,
+                  .cubin_bytes = device->compiled->cubin_bytes,
                   .n_launches = 1,
                   .launches = &launch,
                   .n_outputs = 1,
                   .output_bytes = &output};
+    pthread_mutex_lock(&device->lock);
     mo_bench_add_data(device->bench, &data);
     mo_bench_add_job(device->bench, &job);
     mo_bench_limit(device->bench, run_seconds);
     mo_call call = mo_bench_run(device->bench, &job, 0, &c, NULL);
     mo_bench_drop_job(device->bench, &job);
     mo_bench_drop_data(device->bench, &data);
+    pthread_mutex_unlock(&device->lock);
     return call == MO_CALL_OK;
+}
+
+/* Rough speeds: of a core here in products a second, and of the way to the worker and on to the GPU in bytes
+ * a second. What they decide is a matter of time only; products of few rows are better off here, where they
+ * take little longer than reading their operands. */
+static const double core_products = 1.5e9, way_bytes = 1e9, call_seconds = 3e-3;
+
+static bool worth_the_way(const mo_matmul_device *device, const mo_oracle_matmul *s, bool single)
+{
+    double products = (double)s->batch * (double)s->m * (double)s->n * (double)s->k;
+    double results = (double)s->batch * (double)s->m * (double)s->n;
+    double elements = (double)reach_a(s) + (double)reach_b(s) + results;
+    double here = products / (core_products * device->threads);
+    return here > call_seconds + elements * (single ? 4 : 8) / way_bytes;
 }
 
 static bool run_for_oracle(void *context, const mo_oracle_matmul *shape, bool single, const void *a,
                            const void *b, void *c)
 {
-    return mo_matmul_run(context, shape, single, a, b, c);
+    mo_matmul_device *device = context;
+    return worth_the_way(device, shape, single) && mo_matmul_run(device, shape, single, a, b, c);
 }
 
-/* Smaller products take less time here than their operands take to the GPU and back. */
 mo_matmul_hook mo_matmul_hook_of(mo_matmul_device *device)
 {
     return (mo_matmul_hook){.run = run_for_oracle, .context = device, .least_products = 1 << 25};

@@ -7,27 +7,32 @@
 
 #include "gpu/nvrtc.h"
 #include "profile/bench.h"
-#include "profile/compile.h"
 #include "verify/oracle.h"
 
+#include <pthread.h>
+
 /* Kernels matmul_f64 and matmul_f32. */
-extern const char mo_oracle_matmul_source[];
+mo_compile_request mo_matmul_request(const char *arch);
 
 typedef struct {
     mo_bench *bench;
-    mo_compiled compiled;
+    const mo_compiled *compiled;
+    int threads;          /* that would share the work here; <= 0: all cores */
+    pthread_mutex_t lock; /* of the bench: interpreters run side by side */
 } mo_matmul_device;
 
-/* False when the kernels do not compile for `arch`. Free it in any case. */
-bool mo_matmul_open(mo_matmul_device *device, mo_bench *bench, const mo_compiler *compiler, const char *arch);
-void mo_matmul_free(mo_matmul_device *device);
+/* `compiled` must be ok and outlive the device, as must the bench, which nobody else uses meanwhile. */
+void mo_matmul_open(mo_matmul_device *device, mo_bench *bench, const mo_compiled *compiled, int threads);
+void mo_matmul_close(mo_matmul_device *device);
 
-/* `a`, `b` and `c` hold doubles, or floats when `single`; the first two as far as the strides reach.
- * False when it could not be done (memory, driver): the caller computes on the CPU instead. */
+/* `a`, `b` and `c` hold doubles, or floats when `single`; the first two as far as the strides reach. May be
+ * called by several threads. False when it could not be done (memory, driver): the caller computes on the
+ * CPU instead. */
 bool mo_matmul_run(mo_matmul_device *device, const mo_oracle_matmul *shape, bool single, const void *a,
                    const void *b, void *c);
 
-/* The same for the interpreters of verify/oracle.h; `device` must outlive the hook. */
+/* The same for the interpreters of verify/oracle.h, for products that take less time on the GPU, operands
+ * and result on their way included, than here; `device` must outlive the hook. */
 mo_matmul_hook mo_matmul_hook_of(mo_matmul_device *device);
 
 #endif

@@ -3,24 +3,18 @@
 #include "profile/worker.h"
 
 #include "base/clock.h"
+#include "profile/child.h"
 #include "profile/executor.h"
 
-#include <errno.h>
-#include <signal.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
 
 struct mo_worker {
     mo_cuda_loader *load;
     int device;
-    pid_t child;        /* 0: none */
-    int socket;         /* valid while there is a child */
+    mo_child child;
     uint64_t generation;
     mo_str reply;
 };
@@ -38,7 +32,7 @@ mo_worker *mo_worker_new(mo_cuda_loader *load, int device)
 
 bool mo_worker_running(const mo_worker *worker)
 {
-    return worker->child != 0;
+    return worker->child.pid != 0;
 }
 
 uint64_t mo_worker_generation(const mo_worker *worker)
@@ -76,89 +70,47 @@ static void serve(int socket, mo_executor *executor)
     if (usable) mo_executor_free(executor);
 }
 
-/* The parent may be gone already when the death signal is asked for: then the parent's id differs. */
-static void prepare_child(pid_t parent)
+static void work(void *context, int socket)
 {
-    const struct rlimit no_core = {0, 0};
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGQUIT, SIG_IGN);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(0);
-    setrlimit(RLIMIT_CORE, &no_core);
-    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
-}
-
-static _Noreturn void child_main(const mo_worker *worker, int socket, pid_t parent)
-{
+    const mo_worker *worker = context;
     mo_cuda cuda;
     mo_error error = {0};
-    prepare_child(parent);
+    setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     mo_executor *executor = NULL;
     if (worker->load(&cuda, &error) == MO_OK) executor = mo_executor_new(&cuda, worker->device, &error);
     if (executor == NULL) serve_refusal(socket, &error);
     else serve(socket, executor);
-    _exit(0);
 }
 
 /* ---- the parent ---- */
 
-/* Waits at most a few seconds for the child's end. */
-static bool reap(pid_t child, int *status)
-{
-    for (int i = 0; i < 300; i++) {
-        pid_t r = waitpid(child, status, WNOHANG);
-        if (r == child || (r < 0 && errno != EINTR)) return true;
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    }
-    return false;
-}
-
-/* Ends the child: gently by closing its socket, which it sees once it is idle. One that hangs inside the
- * driver even when killed is left behind. Returns the wait status. */
-static int stop(mo_worker *worker, bool gently)
-{
-    int status = 0;
-    if (worker->child == 0) return 0;
-    close(worker->socket);
-    if (!gently || !reap(worker->child, &status)) {
-        kill(worker->child, SIGKILL);
-        reap(worker->child, &status);
-    }
-    worker->child = 0;
-    return status;
-}
-
 void mo_worker_free(mo_worker *worker)
 {
     if (worker == NULL) return;
-    stop(worker, true);
+    mo_child_stop(&worker->child, true);
     mo_str_free(&worker->reply);
     free(worker);
 }
 
-static mo_status start(mo_worker *worker, mo_error *error)
+mo_status mo_worker_launch(mo_worker *worker, mo_error *error)
 {
-    int pair[2];
-    if (worker->child != 0) return MO_OK;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        return mo_fail(error, MO_ERR_ENV, "cannot make a socket pair: %s", strerror(errno));
-    }
-    pid_t parent = getpid();
-    pid_t child = fork();
-    if (child == 0) {
-        close(pair[0]);
-        child_main(worker, pair[1], parent);
-    }
-    close(pair[1]);
-    if (child < 0) {
-        close(pair[0]);
-        return mo_fail(error, MO_ERR_ENV, "cannot start a process for the GPU: %s", strerror(errno));
-    }
-    worker->child = child;
-    worker->socket = pair[0];
-    worker->generation++;
-    return MO_OK;
+    if (worker->child.pid != 0) return MO_OK;
+    mo_status status = mo_child_start(&worker->child, work, worker, error);
+    if (status == MO_OK) worker->generation++;
+    return status;
+}
+
+/* A program that embeds this one may have used the driver itself: no child of its process can then. */
+static void hint_at_driver(const mo_worker *worker, mo_error *error)
+{
+    static const char hint[] = "\nhint: this process has loaded the CUDA driver itself; the profiler works "
+                               "in child processes and needs one that has not";
+    if (error == NULL || worker->load != mo_cuda_load) return;
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == NULL) return;
+    dlclose(library);
+    size_t length = strlen(error->text);
+    if (length + sizeof hint <= sizeof error->text) memcpy(error->text + length, hint, sizeof hint);
 }
 
 mo_status mo_worker_start(mo_worker *worker, mo_gpu_facts *facts, mo_error *error)
@@ -170,6 +122,7 @@ mo_status mo_worker_start(mo_worker *worker, mo_gpu_facts *facts, mo_error *erro
     mo_str_free(&request);
     if (call != MO_CALL_OK) {
         if (error != NULL) error->status = MO_ERR_ENV;
+        hint_at_driver(worker, error);
         return MO_ERR_ENV;
     }
     size_t length;
@@ -188,18 +141,18 @@ static mo_call decode(mo_worker *worker, mo_message *in, mo_error *error)
     case MO_REPLY_NO_FIT: mo_fail(error, MO_ERR_ENV, "%s", mo_get_text(in)); return MO_CALL_NO_FIT;
     case MO_REPLY_BAD_WRITE:
         mo_fail(error, MO_ERR_ENV, "%s", mo_get_text(in));
-        stop(worker, false);
+        mo_child_stop(&worker->child, false);
         return MO_CALL_BAD_WRITE;
     default:
         mo_fail(error, MO_ERR_ENV, "%s", mo_get_text(in));
-        stop(worker, false);
+        mo_child_stop(&worker->child, false);
         return MO_CALL_FAILED;
     }
 }
 
 static mo_call explain_loss(mo_worker *worker, mo_io io, mo_error *error)
 {
-    int status = stop(worker, io == MO_IO_CLOSED);
+    int status = mo_child_stop(&worker->child, io == MO_IO_CLOSED);
     if (io == MO_IO_TIMEOUT) {
         mo_fail(error, MO_ERR_ENV, "the kernels did not end in time");
         return MO_CALL_TIMEOUT;
@@ -215,8 +168,8 @@ static mo_call explain_loss(mo_worker *worker, mo_io io, mo_error *error)
 mo_call mo_worker_call(mo_worker *worker, const mo_str *request, double end, mo_message *in,
                        mo_error *error)
 {
-    if (start(worker, error) != MO_OK) return MO_CALL_NO_GPU;
-    mo_io io = mo_message_send(worker->socket, request->data, request->length, end);
-    if (io == MO_IO_OK) io = mo_message_receive(worker->socket, &worker->reply, end);
+    if (mo_worker_launch(worker, error) != MO_OK) return MO_CALL_NO_GPU;
+    mo_io io = mo_message_send(worker->child.socket, request->data, request->length, end);
+    if (io == MO_IO_OK) io = mo_message_receive(worker->child.socket, &worker->reply, end);
     return io == MO_IO_OK ? decode(worker, in, error) : explain_loss(worker, io, error);
 }

@@ -1,10 +1,9 @@
 /* A child process that owns the GPU, so that a kernel which reads where it must not, never ends or
  * upsets the driver costs one candidate and not the run.
  *
- * The child is forked before anything in this process has touched the driver (this process never does),
- * and is forked anew after it was lost. A new child knows nothing: mo_worker_generation tells callers
- * when to send their data again. The child ignores SIGINT and SIGTERM, which are this process's
- * business, and dies with it. Not thread-safe. */
+ * The child is forked anew after it was lost, which works only while nothing in this process has ever
+ * initialised the driver (profile/child.h): this process does not, and compiles in a child too. A new child
+ * knows nothing: mo_worker_generation tells callers when to send their data again. Not thread-safe. */
 #ifndef MO_PROFILE_WORKER_H
 #define MO_PROFILE_WORKER_H
 
@@ -22,7 +21,10 @@ typedef mo_status mo_cuda_loader(mo_cuda *cuda, mo_error *error);
 mo_worker *mo_worker_new(mo_cuda_loader *load, int device);
 void mo_worker_free(mo_worker *worker); /* NULL is allowed; ends the child */
 
-/* Starts the child if there is none; facts of its GPU. MO_ERR_ENV when there is no usable GPU. */
+/* Forks the child if there is none and does not wait for it to have opened the GPU, which takes a while. */
+mo_status mo_worker_launch(mo_worker *worker, mo_error *error);
+
+/* The same, and waits; facts of the GPU. MO_ERR_ENV when there is no usable one. */
 mo_status mo_worker_start(mo_worker *worker, mo_gpu_facts *facts, mo_error *error);
 
 /* Is there a child? One that has died unnoticed still counts. */

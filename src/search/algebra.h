@@ -22,7 +22,8 @@ typedef struct {
     int max_graphs;     /* length of the result */
     int max_alike;      /* results whose reductions (matmul, sum, max, min) are of the same values, up to
                          * scaling by numbers; the cheapest ones are kept */
-    bool any_exp;       /* also exponentials whose argument the graph has shifted by a maximum, unshifted */
+    bool any_exp;       /* also exponentials whose argument the graph has shifted by a maximum, unshifted, and
+                         * quotients by what the graph does not divide by */
     bool count_paper;         /* max_block_ops is in the paper's count (mo_algebra_paper_ops) */
     bool no_prune;      /* keep every value, whatever its abstract expression */
     uint64_t seed;
@@ -33,7 +34,7 @@ typedef struct {
 typedef struct {
     int64_t states;                                            /* applications tried */
     int64_t pruned_expression, pruned_shape, pruned_duplicate; /* of these */
-    int64_t pruned_unsafe;                                     /* unshifted exponentials */
+    int64_t pruned_unsafe;                                     /* unshifted exponentials, new divisors */
     int64_t values, expressions;        /* kept: values, and (value, expression) pairs */
     int64_t graphs, verified, rejected; /* taken from the AND-OR graph, and the check */
     bool complete;                      /* no bound but sizes cut the enumeration */

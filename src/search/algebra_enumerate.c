@@ -23,6 +23,7 @@ typedef struct {
     int n_extremum, n_power;
     bool shifted;                /* the graph shifts an argument of exp by a maximum: then only the */
     int *exponents, n_exponents; /* values that it takes exponentials of itself are safe for exp */
+    int *divisors, n_divisors;   /* values that the graph divides by */
     bool square;                 /* x * x is written as a square */
     mo_axes summed;              /* axes that the graph sums over */
     mo_axes *shapes;             /* axes of the graph's values */
@@ -89,6 +90,37 @@ static bool safe_exponent(const plan *p, int value)
     return false;
 }
 
+/* x / y * y is x to the algebra, but it is not where y may be 0: a result divides by what the graph divides
+ * by, by numbers, and by products and quotients of these. */
+static void plan_divisors(plan *p, const int *value_of)
+{
+    const mo_prim *g = p->s->graph;
+    p->divisors = MO_NEW_ARRAY(p->s->arena, int, g->n_nodes + 1);
+    for (int i = 0; i < g->n_nodes; i++) {
+        mo_op op = g->nodes[i].op;
+        if (op == MO_OP_DIV) p->divisors[p->n_divisors++] = value_of[g->nodes[i].in[1]];
+        if (op == MO_OP_RECIPROCAL || op == MO_OP_RSQRT) p->divisors[p->n_divisors++] = value_of[g->nodes[i].in[0]];
+    }
+}
+
+static bool safe_divisor(const plan *p, int value, int depth)
+{
+    const mo_algebra *s = p->s;
+    if (s->options->any_exp) return true;
+    for (int i = 0; i < p->n_divisors; i++)
+        if (p->divisors[i] == value) return true;
+    for (int d = s->values[value].first_derivation; d >= 0; d = s->derivations[d].next) {
+        const mo_algebra_derivation *made = &s->derivations[d];
+        mo_op op = s->forms[made->form].op;
+        if (op == MO_OP_CONST) return true;
+        if (depth == 0) continue;
+        if (op == MO_OP_SQRT && safe_divisor(p, made->in[0], depth - 1)) return true;
+        if (op != MO_OP_MUL && op != MO_OP_DIV) continue;
+        if (safe_divisor(p, made->in[0], depth - 1) && safe_divisor(p, made->in[1], depth - 1)) return true;
+    }
+    return false;
+}
+
 /* What a node of the graph adds to the operators that are applied. */
 static void plan_node(plan *p, const mo_prim_node *node, const int *value_of)
 {
@@ -149,6 +181,7 @@ static void make_plan(plan *p, mo_algebra *s, const int *value_of)
     add_once(p->binary, &p->n_binary, form_of(s, MO_OP_MUL, 2));
     add_once(p->binary, &p->n_binary, form_of(s, MO_OP_DIV, 2));
     plan_exponents(p, value_of);
+    plan_divisors(p, value_of);
     for (int i = 0; i < s->graph->n_nodes; i++) plan_node(p, &s->graph->nodes[i], value_of);
 }
 
@@ -238,6 +271,12 @@ static bool ordered(mo_op op)
     return op == MO_OP_DIV || op == MO_OP_SUB;
 }
 
+static void apply_ordered(plan *p, int form, int a, int b)
+{
+    if (p->s->forms[form].op == MO_OP_DIV && !safe_divisor(p, p->s->classes[b].value, 2)) unsafe(p);
+    else apply(p, form, a, b, 0);
+}
+
 static void apply_binary(plan *p, int a, int b)
 {
     const mo_algebra *s = p->s;
@@ -251,8 +290,9 @@ static void apply_binary(plan *p, int a, int b)
             continue;
         }
         if (op == MO_OP_MUL && va == vb && p->square) continue;
-        apply(p, p->binary[i], a, b, 0);
-        if (ordered(op) && a != b) apply(p, p->binary[i], b, a, 0);
+        if (ordered(op) && va == vb) continue;
+        apply_ordered(p, p->binary[i], a, b);
+        if (ordered(op)) apply_ordered(p, p->binary[i], b, a);
     }
     if (va == vb) return; /* a sum of squares is no matmul */
     if (!sums) bad_shape(p);

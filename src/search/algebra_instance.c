@@ -234,6 +234,8 @@ bool mo_algebra_draw(mo_arena *arena, const mo_prim *graph, uint64_t seed, uint6
         uint64_t number = round * MAX_DRAWS + draw;
         uint64_t key = mo_rng_at(seed ^ 0x616c676562726121u, number);
         mo_field_draw(&instance->field, seed, number, draw > 0, constants, n_constants);
+        /* With a real order max(x, y) would be x on every other instance, and so the same value. */
+        instance->field.free_order = true;
         fill_tensors(arena, graph, key, instance);
         mo_fval **values = evaluate(arena, instance, graph);
         repair_roots(arena, instance, graph, values, key);

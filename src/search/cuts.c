@@ -66,18 +66,18 @@ static mo_access intermediate_access(const cut_set *set, int position, mo_shape 
     return mo_access_make(g->program->n_tensors + position, *shape, strides, dim_axis);
 }
 
-static bool feeds_product(const mo_prim *g, int node)
-{
-    for (int i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].op == MO_OP_MATMUL && (g->nodes[i].in[0] == node || g->nodes[i].in[1] == node)) return true;
-    return false;
-}
-
-/* What a product reads is rounded to the compute dtype there anyway; everything else stays in f32, so that
- * cutting never loses accuracy. */
+/* What a product of 16-bit operands reads is rounded to the compute dtype there anyway; everything else, also
+ * an operand of a product that runs in f32, stays in f32, so that cutting never loses accuracy. */
 static mo_dtype intermediate_dtype(const mo_prim *g, int node)
 {
-    return feeds_product(g, node) ? g->nodes[node].compute : MO_F32;
+    mo_dtype compute = g->nodes[node].compute, stored = MO_F32;
+    for (int i = 0; i < g->n_nodes; i++) {
+        const mo_prim_node *n = &g->nodes[i];
+        if (n->op != MO_OP_MATMUL || (n->in[0] != node && n->in[1] != node)) continue;
+        if (g->nodes[n->in[0]].compute != g->nodes[n->in[1]].compute) return MO_F32;
+        stored = compute;
+    }
+    return stored;
 }
 
 /* Copies what `node` needs into `body`; cut values and inputs become iterators. Returns its number there. */

@@ -11,7 +11,8 @@
 #define MAX_GRAPHS 24      /* graphs of the algebra that are cut and placed, for each subprogram */
 #define MAX_PARTITIONS 12  /* kept for each subprogram */
 #define UNFUSED_RANKS 6    /* unfused candidates with the cheapest and the next schedules */
-#define UNFUSED_VARIANTS (UNFUSED_RANKS + 2) /* and with f32 between the kernels */
+#define UNFUSED_WIDE 2     /* and with f32 between the kernels, then all of it */
+#define UNFUSED_VARIANTS (UNFUSED_RANKS + UNFUSED_WIDE + 1)
 
 /* A structure (partitions of all subprograms) whose equivalence is decided once for all its schedules. */
 typedef struct {
@@ -181,9 +182,9 @@ static void add_unfused(search *s)
     mo_search_result *r = s->result;
     r->baseline = r->n_candidates;
     for (int i = 0; i < UNFUSED_VARIANTS; i++) {
-        bool wide = i >= UNFUSED_RANKS;
-        mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device,
-                                       wide ? i - UNFUSED_RANKS : i, wide);
+        mo_width width = i < UNFUSED_RANKS ? MO_NARROW : i < UNFUSED_RANKS + UNFUSED_WIDE ? MO_WIDE : MO_WIDEST;
+        int rank = width == MO_NARROW ? i : width == MO_WIDE ? i - UNFUSED_RANKS : 0;
+        mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device, rank, width);
         mo_hash128 hash = mo_mugraph_hash(graph);
         bool known = false;
         for (int j = r->baseline; j < r->n_candidates; j++) known |= mo_hash_equal(s->hashes[j], hash);

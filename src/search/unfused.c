@@ -21,19 +21,19 @@ static bool feeds_product(const mo_program *program, int tensor)
     return false;
 }
 
-static void widen(mo_mugraph *graph, mo_dtype *dtypes)
+static void widen(mo_mugraph *graph, mo_width width, mo_dtype *dtypes)
 {
     for (int t = graph->program->n_inputs; t < graph->program->n_tensors; t++)
-        if (graph->tensors[t].output < 0 && !feeds_product(graph->program, t))
+        if (graph->tensors[t].output < 0 && (width == MO_WIDEST || !feeds_product(graph->program, t)))
             dtypes[t] = graph->tensors[t].dtype = MO_F32;
 }
 
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank, bool wide)
+                       const mo_device *device, int rank, mo_width width)
 {
     mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
     mo_dtype *dtypes = mo_tensor_dtypes(arena, program, 0);
-    if (wide) widen(graph, dtypes);
+    if (width != MO_NARROW) widen(graph, width, dtypes);
     mo_cost_context context = {device, dtypes};
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
@@ -53,6 +53,7 @@ mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const m
 {
     mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
     graph->prefix = mo_arena_printf(arena, "%s_reference", program->symbol);
+    widen(graph, MO_WIDEST, mo_tensor_dtypes(arena, program, 0));
     for (int n = 0; n < program->n_nodes; n++) {
         mo_prim *body = mo_prim_copy(arena, lowered->nodes[n]);
         mo_prim_merge_axes(body);

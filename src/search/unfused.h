@@ -5,12 +5,14 @@
 #include "cost/model.h"
 #include "ir/lowered.h"
 
+/* What goes between kernels: each value's own type; f32, but for operands of products; all f32. */
+typedef enum { MO_NARROW, MO_WIDE, MO_WIDEST } mo_width;
+
 /* Each node with its cheapest schedule (what every speedup is measured against), or with PLAIN schedules
- * (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest where there is one.
- * `wide` keeps in f32 what goes between kernels and is no operand of a product: what is emitted where 16 bits
- * fail the numeric gate. */
+ * and f32 between them (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest where there is one.
+ * The wider forms are what is emitted where 16 bits between kernels fail the numeric gate. */
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank, bool wide);
+                       const mo_device *device, int rank, mo_width width);
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered);
 
 /* Stored type of each of the program's tensors, with room for `more` intermediates. */

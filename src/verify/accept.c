@@ -74,8 +74,8 @@ static void judge_element(judge *j, row_norms *row, double out, double reference
         int wanted = value_class(rounded), got = value_class(out);
         bool either = near_overflow(j, reference, allowed) && got != 3 && (out > 0) == (reference > 0);
         if (wanted != got && !either) j->classes_agree = false;
-        if (finite && !isfinite(measure) && !near_overflow(j, reference, allowed))
-            j->yardstick_finite = false;
+        bool overflows = isfinite(reference) && !isfinite(measure) && value_class(measure) != wanted;
+        if (overflows && !near_overflow(j, reference, allowed)) j->yardstick_finite = false;
         return;
     }
     if (!isfinite(measure)) {

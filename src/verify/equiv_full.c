@@ -359,11 +359,12 @@ mo_equiv mo_equiv_full(mo_equiv_task *t, bool *decisive)
     full f = {.t = t, .arena = mo_arena_new(), .capacity = 1024};
     int64_t products = t->options->max_products == 0 ? DEFAULT_PRODUCTS : t->options->max_products;
     f.limit = products / PARTS;
-    mo_field_draw(&f.field, t->options->seed, FULL_ROUND, t->chain, t->constants, t->n_constants);
+    uint64_t number = FULL_ROUND + (uint64_t)t->full_draw;
+    mo_field_draw(&f.field, t->options->seed, number, t->chain, t->constants, t->n_constants);
     mo_draw_inputs(&f.draw, f.arena, t->program);
     f.field.free = t->free;
     f.slices = mo_slices_plan(f.arena, t->program, &f.draw);
-    mo_draw_start(&f.draw, &f.field, t->options->seed, FULL_ROUND);
+    mo_draw_start(&f.draw, &f.field, t->options->seed, number);
     f.elements = MO_NEW_ARRAY(f.arena, element, f.capacity);
     choose_elements(&f);
     f.active = MO_NEW_ARRAY(f.arena, bool, f.n + 1);

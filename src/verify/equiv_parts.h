@@ -38,6 +38,7 @@ typedef struct {
     bool soft;           /* order or random functions: a mismatch decides nothing */
     bool can_be_free;    /* there are roots or order: free functions make a difference */
     double per_round[2]; /* bound for one round, [1] with free functions; 1 or more: none */
+    int full_draw;       /* number of the draw at the program's own shape */
     bool free;           /* functions are free now (see field.h): a mismatch decides nothing either */
 } mo_equiv_task;
 

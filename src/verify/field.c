@@ -109,7 +109,7 @@ static int64_t order_key(const mo_field *f, mo_fval a)
 static mo_fval larger(const mo_field *f, mo_fval a, mo_fval b, bool wanted)
 {
     if ((a.state | b.state) & MO_FV_UNDEFINED) return mo_fval_special(MO_FV_UNDEFINED);
-    if (f->free) {
+    if (mo_field_order_is_free(f)) {
         mo_op op = wanted ? MO_OP_MAX : MO_OP_MIN;
         mo_fval both = mo_field_reduce_step(f, op, mo_field_reduce_start(f, op, a), b);
         return mo_field_reduce_end(f, op, both);

@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     mo_modulus p, q, r;     /* r.prime is 0 without a chain */
     bool free;              /* set by the caller after the draw */
+    bool free_order;        /* the same for what has to do with order alone; roots stay true */
     uint32_t parts;         /* state of a fully known value: P|Q or P|Q|R */
     uint64_t key;           /* of the random functions */
     uint64_t order_key;     /* of the order */
@@ -124,6 +125,11 @@ static inline bool mo_fval_same(mo_fval a, mo_fval b)
 /* Hash of the p-parts: equal for arrays that are equal as functions, whatever other parts are known.
  * `clean` (may be NULL) tells whether every element is defined. */
 mo_hash128 mo_fingerprint(const mo_fval *values, int64_t count, bool *clean);
+
+static inline bool mo_field_order_is_free(const mo_field *f)
+{
+    return f->free || f->free_order;
+}
 
 static inline mo_fval mo_fval_special(uint32_t state)
 {

@@ -181,13 +181,13 @@ RULE(GELU)
 RULE(ABS)
 {
     UNUSED(b);
-    return f->free ? mo_field_keyed(f, (uint64_t)attrs->op, a) : mo_field_max(f, a, mo_field_neg(f, a));
+    return mo_field_order_is_free(f) ? mo_field_keyed(f, (uint64_t)attrs->op, a) : mo_field_max(f, a, mo_field_neg(f, a));
 }
 
 RULE(RELU)
 {
     UNUSED(b);
-    return f->free ? mo_field_keyed(f, (uint64_t)attrs->op, a) : mo_field_max(f, a, mo_field_integer(f, 0));
+    return mo_field_order_is_free(f) ? mo_field_keyed(f, (uint64_t)attrs->op, a) : mo_field_max(f, a, mo_field_integer(f, 0));
 }
 
 /* A random function of a number with two more numbers. */
@@ -202,7 +202,7 @@ static mo_fval free_clamp(const mo_field *f, const mo_prim_node *attrs, mo_fval 
 RULE(CLAMP)
 {
     UNUSED(b);
-    if (f->free) return free_clamp(f, attrs, a);
+    if (mo_field_order_is_free(f)) return free_clamp(f, attrs, a);
     a = mo_field_max(f, a, mo_field_constant(f, attrs->min));
     return mo_field_min(f, a, mo_field_constant(f, attrs->max));
 }
@@ -263,17 +263,17 @@ static bool is_extreme(mo_op op)
 
 mo_fval mo_field_reduce_start(const mo_field *f, mo_op op, mo_fval x)
 {
-    return f->free && is_extreme(op) ? free_element(f, op, x) : x;
+    return mo_field_order_is_free(f) && is_extreme(op) ? free_element(f, op, x) : x;
 }
 
 mo_fval mo_field_reduce_step(const mo_field *f, mo_op op, mo_fval acc, mo_fval x)
 {
     if (!is_extreme(op)) return mo_field_add(f, acc, x);
-    if (f->free) return mo_field_add(f, acc, free_element(f, op, x));
+    if (mo_field_order_is_free(f)) return mo_field_add(f, acc, free_element(f, op, x));
     return op == MO_OP_MAX ? mo_field_max(f, acc, x) : mo_field_min(f, acc, x);
 }
 
 mo_fval mo_field_reduce_end(const mo_field *f, mo_op op, mo_fval acc)
 {
-    return f->free && is_extreme(op) ? mo_field_keyed(f, (uint64_t)op << 24, acc) : acc;
+    return mo_field_order_is_free(f) && is_extreme(op) ? mo_field_keyed(f, (uint64_t)op << 24, acc) : acc;
 }

@@ -140,6 +140,7 @@ void mo_inputs_draw(const mo_program *program, mo_inputs_kind kind, uint64_t see
     mo_pool *pool = mo_pool_new(0);
     for (int t = 0; t < program->n_inputs; t++) {
         const mo_tensor *tensor = &program->tensors[t];
+        if (inputs[t] == NULL) continue;
         int64_t right = mo_inputs_right_length(program, t);
         draw_task task = {.tensor = tensor, .kind = kind, .scale = 1.0, .out = inputs[t]};
         if (right > 0) task.scale = 1.0 / sqrt((double)right);

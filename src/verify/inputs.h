@@ -16,9 +16,9 @@ typedef enum {
 
 const char *mo_inputs_name(mo_inputs_kind kind); /* "random", "offset-100", ... */
 
-/* Fills inputs[t] (dense, row-major) with values of the input's dtype. Rows are slices along the last
- * dimension; only inputs of rank 2 and more that are not right operands alone get the special rows. The
- * spread of an offset row is at least 8 units in the last place of its offset. */
+/* Fills inputs[t] (dense, row-major; NULL: not wanted) with values of the input's dtype. Rows are slices
+ * along the last dimension; only inputs of rank 2 and more that are not right operands alone get the special
+ * rows. The spread of an offset row is at least 8 units in the last place of its offset. */
 void mo_inputs_draw(const mo_program *program, mo_inputs_kind kind, uint64_t seed, double *const *inputs);
 
 /* Does input t differ between the kinds? If not, it has the same values in all of them. */

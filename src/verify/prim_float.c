@@ -25,6 +25,10 @@ static int64_t position(const mo_instance *instance, mo_axes axes, const int *at
 static int64_t place(const mo_instance *instance, const mo_access *access, const int *at)
 {
     int64_t strides[MO_MAX_RANK], p = 0;
+    if (access->rank < 0) {
+        for (int a = 0; a < MO_MAX_AXES; a++) p += at[a] * access->stride[a];
+        return p;
+    }
     mo_shape_row_major(instance->shapes[access->tensor], strides);
     for (int d = 0; d < access->rank; d++)
         if (access->dim_axis[d] >= 0) p += at[access->dim_axis[d]] * strides[d];

@@ -33,9 +33,9 @@ static void add_unfused(maker *m)
     const mo_device *device = mo_device_for_arch(80);
     add(m, MO_GROUP_PLAIN, mo_unfused_plain(m->arena, m->program, m->lowered), 80, SPECIAL_SET, "plain");
     for (int rank = 0; rank < RANKS; rank++) {
-        add(m, MO_GROUP_UNFUSED, mo_unfused(m->arena, m->program, m->lowered, device, rank, false), 80, SPECIAL_SET,
+        add(m, MO_GROUP_UNFUSED, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_NARROW), 80, SPECIAL_SET,
             mo_arena_printf(m->arena, "unfused, schedules of rank %d", rank));
-        add(m, MO_GROUP_WIDE, mo_unfused(m->arena, m->program, m->lowered, device, rank, true), 80, ALL_SETS,
+        add(m, MO_GROUP_WIDE, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_WIDEST), 80, ALL_SETS,
             mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
     }
 }

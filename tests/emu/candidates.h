@@ -10,7 +10,7 @@
 typedef enum {
     MO_GROUP_PLAIN,     /* a thread for each element: always one graph */
     MO_GROUP_UNFUSED,   /* 16-bit values between the kernels */
-    MO_GROUP_WIDE,      /* the same with f32 between the kernels */
+    MO_GROUP_WIDE,      /* the same with f32 between the kernels: these must be right on all inputs */
     MO_GROUP_CUTS,      /* the lowered graph cut in several ways, every schedule of each kernel */
     MO_GROUP_SEARCH_90, /* those with clusters first */
     MO_GROUP_SEARCH_80,

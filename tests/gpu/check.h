@@ -2,6 +2,8 @@
 #ifndef MO_TESTS_GPU_CHECK_H
 #define MO_TESTS_GPU_CHECK_H
 
+#include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static int failures;
@@ -17,5 +19,13 @@ static int failures;
     } while (0)
 
 enum { SKIPPED = 77 };
+
+/* Has this process the CUDA driver in its memory? */
+static inline bool driver_is_loaded(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL) dlclose(library);
+    return library != NULL;
+}
 
 #endif

@@ -1,5 +1,8 @@
 /* The profiler on a real GPU: facts, runs, guards, lost workers, cold timings, floors and the products of
- * the reference. Prints what it measured. */
+ * the reference. Prints what it measured.
+ *
+ * This process never calls the driver, nor NVRTC's compiler, which does: workers forked afterwards could not
+ * use the GPU. That is what a run of the tool relies on as well, and is checked at the end. */
 #include "gpu/check.h"
 
 #include "base/clock.h"
@@ -38,6 +41,7 @@ static const char source[] =
     "#endif\n";
 
 typedef struct {
+    mo_arena *arena;
     mo_bench *bench;
     mo_compiler compiler;
     const char *arch;
@@ -116,11 +120,44 @@ static void faults(fixture *f)
     printf("three lost workers: %.1f s\n", mo_clock_seconds() - start);
 }
 
+static mo_compiled compiled(fixture *f, mo_compile_request request)
+{
+    mo_compiled result;
+    mo_compile_all(&f->compiler, 1, NULL, 1, &request, &result);
+    CHECK(result.ok, "%s: %s", request.name, result.log);
+    return result;
+}
+
+static void floors(fixture *f, mo_job *flush)
+{
+    double last = 0;
+    for (int64_t bytes = 1 << 20; bytes <= 128 << 20; bytes *= 4) {
+        mo_compiled read = compiled(f, mo_floor_read_request(f->arena, f->arch, bytes));
+        double us = mo_floor_read(f->bench, &read, f->facts.sms, bytes, flush);
+        printf("read %lld MiB, cold: %.2f us, %.2f TB/s\n", (long long)bytes >> 20, us,
+               (double)bytes / us / 1e6);
+        CHECK(us > last, "%lld bytes in %g us", (long long)bytes, us);
+        CHECK((double)bytes / us < 2e7, "%lld bytes in %g us", (long long)bytes, us);
+        last = us;
+        mo_compiled_free(&read);
+    }
+    mo_compiled mma = compiled(f, mo_floor_mma_request(f->arena, f->arch)), wgmma = {0};
+    if (f->facts.arch == 90) wgmma = compiled(f, mo_floor_wgmma_request(f->arena));
+    double fragments = mo_floor_matrix(f->bench, &mma, NULL, f->facts.sms);
+    double tiles = mo_floor_matrix(f->bench, NULL, &wgmma, f->facts.sms);
+    printf("matrix rate: %.0f TFLOP/s, of warp groups %.0f TFLOP/s\n", fragments / 1e6, tiles / 1e6);
+    CHECK(fragments > 1e6 && fragments < 1e11, "%g", fragments);
+    CHECK(f->facts.arch != 90 || (tiles > fragments && tiles < 1e11), "%g", tiles);
+    mo_compiled_free(&mma);
+    mo_compiled_free(&wgmma);
+}
+
 static void times(fixture *f)
 {
     mo_timing timing;
     mo_probe flush;
-    CHECK(mo_probe_read(&flush, &f->compiler, f->arch, 4 * f->facts.l2_bytes), "%s", flush.compiled.log);
+    mo_compiled read = compiled(f, mo_floor_read_request(f->arena, f->arch, 16));
+    if (!mo_probe_flush(&flush, &read, 4 * f->facts.l2_bytes)) return;
     mo_bench_add_data(f->bench, &flush.data);
     mo_bench_add_job(f->bench, &flush.job);
     choose(f, "empty", 1, 0);
@@ -130,21 +167,10 @@ static void times(fixture *f)
     printf("empty kernel: %.2f us (min %.2f, p90 %.2f, %d runs, %d sets, %d passes)\n", timing.times.median,
            timing.times.min, timing.times.p90, timing.times.runs, timing.sets, timing.passes);
     CHECK(timing.times.median > 0.1 && timing.times.median < 20, "%g us", timing.times.median);
-    double last = 0;
-    for (int64_t megabytes = 1; megabytes <= 128; megabytes *= 4) {
-        double us = mo_floor_read(f->bench, &f->compiler, f->arch, f->facts.sms, megabytes << 20, &flush.job);
-        printf("read %lld MiB, cold: %.2f us, %.2f TB/s\n", (long long)megabytes, us,
-               (double)(megabytes << 20) / us / 1e6);
-        CHECK(us > last, "%lld MiB in %g us", (long long)megabytes, us);
-        CHECK((double)(megabytes << 20) / us < 2e7, "%lld MiB in %g us", (long long)megabytes, us);
-        last = us;
-    }
+    floors(f, &flush.job);
     mo_bench_drop_job(f->bench, &flush.job);
     mo_bench_drop_data(f->bench, &flush.data);
-    mo_probe_free(&flush);
-    double rate = mo_floor_matrix(f->bench, &f->compiler, f->arch, f->facts.sms);
-    printf("matrix rate: %.0f TFLOP/s\n", rate / 1e6);
-    CHECK(rate > 1e6 && rate < 1e11, "%g", rate);
+    mo_compiled_free(&read);
 }
 
 static void products(fixture *f)
@@ -157,7 +183,8 @@ static void products(fixture *f)
     for (int i = 0; i < K * N; i++) fb[i] = (float)(b[i] = i * 53 % 97 - 48);
     mo_oracle_matmul s = {.batch = BATCH, .m = M, .n = N, .k = K, .a_batch = M * K, .a_m = K, .a_k = 1,
                          .b_batch = 0, .b_k = 1, .b_n = K}; /* b is stored transposed */
-    CHECK(mo_matmul_open(&device, f->bench, &f->compiler, f->arch), "%s", device.compiled.log);
+    mo_compiled kernels = compiled(f, mo_matmul_request(f->arch));
+    mo_matmul_open(&device, f->bench, &kernels, 1);
     CHECK(mo_matmul_run(&device, &s, false, a, b, c), "the float64 product failed");
     CHECK(mo_matmul_run(&device, &s, true, fa, fb, fc), "the float32 product failed");
     for (int i = 0; i < BATCH * M * N && failures == 0; i++) {
@@ -165,7 +192,8 @@ static void products(fixture *f)
         for (int l = 0; l < K; l++) sum += a[i / N * K + l] * b[i % N * K + l];
         CHECK(c[i] == sum && (double)fc[i] == sum, "element %d: %g, %g, not %g", i, c[i], (double)fc[i], sum);
     }
-    mo_matmul_free(&device);
+    mo_matmul_close(&device);
+    mo_compiled_free(&kernels);
 }
 
 static void fill(fixture *f)
@@ -178,9 +206,7 @@ static void fill(fixture *f)
     f->args[2] = (mo_arg){.kind = MO_ARG_WORKSPACE};
     f->data = (mo_dataset){.n_inputs = 1, .n_sets = 1, .input_bytes = &f->bytes, .contents = f->contents};
     mo_bench_add_data(f->bench, &f->data);
-    mo_compile_request request = {.source = source, .name = "test.cu", .arch = f->arch};
-    f->compiler.compile(f->compiler.context, &request, &f->compiled);
-    CHECK(f->compiled.ok, "%s", f->compiled.log);
+    f->compiled = compiled(f, (mo_compile_request){.source = source, .name = "test.cu", .arch = f->arch});
 }
 
 int main(void)
@@ -204,6 +230,7 @@ int main(void)
         return SKIPPED;
     }
     f.compiler = mo_compiler_nvrtc(nvrtc);
+    f.arena = mo_arena_new();
     fill(&f);
     if (f.compiled.ok) {
         runs(&f);
@@ -211,9 +238,11 @@ int main(void)
         times(&f);
         faults(&f);
     }
+    CHECK(!driver_is_loaded(), "this process has loaded the CUDA driver");
     mo_bench_free(f.bench);
     mo_compiled_free(&f.compiled);
     mo_nvrtc_close(nvrtc);
+    mo_arena_free(f.arena);
     printf("device: %d failures\n", failures);
     return failures == 0 ? 0 : 1;
 }

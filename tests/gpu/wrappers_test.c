@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { THREADS = 64, WORDS = 4096, SHARED_BYTES = 16384, GROUP_SHARED_BYTES = 40960, SEEDS = 8 };
+enum { THREADS = 64, WORDS = 4096, SHARED_BYTES = 16384, GROUP_SHARED = 40960, SEEDS = 8 };
 
 /* What an output word is, one letter for each slot of a thread, repeated:
  *   w  a word; f  a float, any NaN equal to any other; t  a float within 1e-4
@@ -134,7 +134,7 @@ static unsigned threads_of(const wrapper *w)
 
 static unsigned shared_of(const wrapper *w)
 {
-    return w->group ? GROUP_SHARED_BYTES : SHARED_BYTES;
+    return w->group ? GROUP_SHARED : SHARED_BYTES;
 }
 
 /* ---- inputs ---- */

@@ -2,8 +2,7 @@
 # The architecture as rules that can fail:
 # - a folder of src/ includes only the folders that mo_module() in CMakeLists.txt allows it;
 # - that table has no cycles (a folder may only name folders above it);
-# - inline PTX stands in kernels/ptx.cuh (and in the probes of src/profile/floor_kernels.c), cJSON in
-#   src/base/json.*, CUDA names in src/gpu;
+# - inline PTX stands in kernels/ptx.cuh, cJSON in src/base/json.*, CUDA names in src/gpu;
 # - every folder of src/ is in the table.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -60,7 +59,7 @@ $hits"
 }
 
 forbid '\b(__)?asm(__)?( +(volatile|__volatile__))? *\(' 'inline assembly outside kernels/ptx.cuh' \
-    'kernels/ptx\.cuh:|src/profile/floor_kernels\.c:' src kernels include
+    'kernels/ptx\.cuh:' src kernels include
 forbid 'cJSON' 'cJSON outside src/base/json' 'src/base/json[a-z_]*\.[ch]:' src include
 forbid '^[[:space:]]*#[[:space:]]*include[[:space:]]*[<"](cuda|nvrtc)' 'CUDA headers' 'none:' src include
 # Calls and types of the driver and NVRTC (in emitted text, within quotes, cudart names are fine).

@@ -44,7 +44,8 @@ static void lowerable_attributes(mo_rng *rng, int rank, mo_node *node)
     if (!(takes & (MO_ATTR_AXES | MO_ATTR_AXIS))) return;
     bool norm = mo_op_kind_of(node->op) == MO_KIND_COMPOUND;
     a->n_axes = (takes & MO_ATTR_AXIS) != 0 || rank == 0 ? 1 : 1 + lowerable_pick(rng, rank);
-    for (int i = 0; i < a->n_axes; i++) a->axes[i] = norm && (takes & MO_ATTR_AXES) ? -1 - i : lowerable_pick(rng, 3);
+    for (int i = 0; i < a->n_axes; i++)
+        a->axes[i] = norm && (takes & MO_ATTR_AXES) ? -1 - i : lowerable_pick(rng, 3);
     if (!norm && lowerable_pick(rng, 4) == 0) a->n_axes = MO_ALL_AXES;
 }
 
@@ -71,14 +72,29 @@ static void lowerable_append(mo_rng *rng, mo_program *p)
     if (!mo_node_normalize(p->arena, p->tensors, &node, &error)) return;
     if (!mo_node_infer(p->tensors, &node, &shape, &dtype, &error)) return;
     mo_tensor *t = &p->tensors[p->n_tensors];
-    *t = (mo_tensor){.name = mo_arena_printf(p->arena, "t%d", p->n_tensors), .shape = shape, .dtype = dtype,
+    *t = (mo_tensor){.name = mo_arena_printf(p->arena, "t%d", p->n_tensors),
+                     .shape = shape,
+                     .dtype = dtype,
                      .producer = p->n_nodes};
     mo_shape_row_major(t->shape, t->strides);
     node.outputs[0] = p->n_tensors++;
     p->nodes[p->n_nodes++] = node;
 }
 
-/* The last node's result is the first output; there may be others, repeated ones and inputs among them. */
+/* Results that no node needs, and up to two outputs more, repeated ones and inputs among them. */
+static void lowerable_outputs(mo_rng *rng, mo_program *p)
+{
+    p->outputs = MO_NEW_ARRAY(p->arena, int, p->n_nodes + 3);
+    for (int t = p->n_inputs; t < p->n_tensors; t++) {
+        bool needed = false;
+        for (int n = 0; n < p->n_nodes; n++)
+            for (int i = 0; i < p->nodes[n].n_inputs; i++) needed |= p->nodes[n].inputs[i].tensor == t;
+        if (!needed) p->outputs[p->n_outputs++] = t;
+    }
+    int more = p->n_outputs == 0 ? 1 : lowerable_pick(rng, 3);
+    while (more-- > 0) p->outputs[p->n_outputs++] = lowerable_pick(rng, p->n_tensors);
+}
+
 static mo_program *lowerable_program(mo_arena *arena, mo_rng *rng, int n_nodes)
 {
     mo_program *p = MO_NEW(arena, mo_program);
@@ -87,17 +103,15 @@ static mo_program *lowerable_program(mo_arena *arena, mo_rng *rng, int n_nodes)
     p->nodes = MO_NEW_ARRAY(arena, mo_node, n_nodes);
     for (int i = 0; i < p->n_inputs; i++) {
         mo_tensor *t = &p->tensors[p->n_tensors++];
-        *t = (mo_tensor){.name = mo_arena_printf(arena, "t%d", i), .shape = lowerable_shape(rng), .producer = -1};
+        *t = (mo_tensor){
+            .name = mo_arena_printf(arena, "t%d", i), .shape = lowerable_shape(rng), .producer = -1};
         t->dtype = (mo_dtype)lowerable_pick(rng, MO_DTYPE_COUNT);
         mo_shape_row_major(t->shape, t->strides);
         if (t->shape.rank > 1 && t->shape.dim[0] > 1 && lowerable_pick(rng, 4) == 0)
             t->strides[0] += lowerable_pick(rng, 3);
     }
     for (int tries = 0; tries < 100 * n_nodes && p->n_nodes < n_nodes; tries++) lowerable_append(rng, p);
-    p->n_outputs = 1 + lowerable_pick(rng, 3);
-    p->outputs = MO_NEW_ARRAY(arena, int, p->n_outputs);
-    for (int i = 0; i < p->n_outputs; i++)
-        p->outputs[i] = i == 0 ? p->n_tensors - 1 : lowerable_pick(rng, p->n_tensors);
+    lowerable_outputs(rng, p);
     mo_program_set_compute(p);
     mo_program_set_symbols(p);
     mo_program_set_hash(p);

@@ -33,8 +33,10 @@ mo_program *make_program(mo_arena *arena, const char *inputs, const char *nodes,
     add_inputs(&text, inputs);
     mo_str_printf(&text, "],\"nodes\":[%s],\"outputs\":[\"", nodes);
     for (const char *c = outputs; *c != '\0'; c++) {
-        if (*c == ' ') mo_str_add(&text, "\",\"");
-        else mo_str_add_bytes(&text, c, 1);
+        if (*c == ' ')
+            mo_str_add(&text, "\",\"");
+        else
+            mo_str_add_bytes(&text, c, 1);
     }
     mo_str_add(&text, "\"]}");
     for (size_t i = 0; i < text.length; i++)

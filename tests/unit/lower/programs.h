@@ -4,8 +4,8 @@
 
 #include "lower/lower.h"
 
-/* "X:f16[8,16] W:f32[16]/0,1" as inputs (a slash introduces strides) and nodes as in the file; the outputs are
- * names separated by spaces. The test fails with the message if the program is refused. */
+/* "X:f16[8,16] W:f32[16]/0,1" as inputs (a slash introduces strides) and nodes as in the file; the outputs
+ * are names separated by spaces. The test fails with the message if the program is refused. */
 mo_program *make_program(mo_arena *arena, const char *inputs, const char *nodes, const char *outputs);
 
 mo_lowered lower(mo_arena *arena, const mo_program *program);

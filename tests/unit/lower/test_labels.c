@@ -6,8 +6,7 @@
 #include <string.h>
 
 #define MATMUL(a, b, out) "{'op':'matmul','inputs':['" a "','" b "'],'output':'" out "'}"
-#define MATMUL_T(a, b, out)                                                                                   \
-    "{'op':'matmul','inputs':['" a "','" b "'],'output':'" out "','transpose_b':true}"
+#define MATMUL_T(a, b, out) "{'op':'matmul','inputs':['" a "','" b "'],'output':'" out "','transpose_b':true}"
 #define BINARY(op, a, b, out) "{'op':'" op "','inputs':['" a "','" b "'],'output':'" out "'}"
 #define UNARY(op, a, out) "{'op':'" op "','inputs':['" a "'],'output':'" out "'}"
 #define ALONG(op, a, out, attrs) "{'op':'" op "','inputs':['" a "'],'output':'" out "'," attrs "}"
@@ -92,8 +91,8 @@ Test(labels, batches_broadcast)
 Test(labels, dimensions_of_size_one_are_no_axes)
 {
     expect_text("X:f16[8,1] W:f16[1,4] B:f16[1,4]",
-                MATMUL("X", "W", "S") "," BINARY("sub", "S", "B", "T") "," ALONG("sum", "T", "Y",
-                                                                               "'axes':[0],'keepdims':true"),
+                MATMUL("X", "W", "S") "," BINARY("sub", "S", "B", "T") "," ALONG(
+                    "sum", "T", "Y", "'axes':[0],'keepdims':true"),
                 "Y",
                 "  %0 = iter t0(k*1) -> [k] f16\n"
                 "  %1 = iter t1(n*1) -> [n] f16\n"
@@ -110,7 +109,8 @@ Test(labels, dimensions_of_size_one_are_no_axes)
 /* Bound axes are names: both products read X through one iterator. */
 Test(labels, shared_input_of_two_products)
 {
-    static const char *const nodes = MATMUL("X", "V", "S") "," MATMUL("X", "W", "T") "," UNARY("silu", "S", "U");
+    static const char *const nodes =
+        MATMUL("X", "V", "S") "," MATMUL("X", "W", "T") "," UNARY("silu", "S", "U");
     mo_arena *arena = mo_arena_new();
     const char *joined = mo_arena_printf(arena, "%s,%s", nodes, BINARY("mul", "U", "T", "Y"));
     expect_text("X:f16[8,16] V:f16[16,4] W:f16[16,4]", joined, "Y",
@@ -170,7 +170,8 @@ Test(labels, computed_values_with_two_bindings_are_cut)
 {
     expect_cut("A:f16[8,8]", MATMUL("A", "A", "S") "," MATMUL("S", "S", "Y"), "Y", 2);
     expect_cut("A:f16[8,16]", MATMUL_T("A", "A", "S") "," MATMUL_T("S", "S", "Y"), "Y", 2);
-    expect_cut("A:f16[8,8]", MATMUL("A", "A", "S") "," UNARY("exp", "S", "E") "," MATMUL("E", "S", "Y"), "Y", 2);
+    expect_cut("A:f16[8,8]", MATMUL("A", "A", "S") "," UNARY("exp", "S", "E") "," MATMUL("E", "S", "Y"), "Y",
+               2);
     /* The summed axis would be free as well. */
     expect_cut("A:f32[8,8] D:f32[8,8]",
                UNARY("exp", "A", "S") "," ALONG("sum", "S", "R", "'axes':[0]") "," BINARY(
@@ -181,9 +182,8 @@ Test(labels, computed_values_with_two_bindings_are_cut)
 Test(labels, cut_by_size)
 {
     mo_arena *arena = mo_arena_new();
-    mo_program *program =
-        make_program(arena, "X:f32[8]", UNARY("exp", "X", "A") "," UNARY("neg", "A", "B") "," UNARY("abs", "B", "Y"),
-                     "Y");
+    mo_program *program = make_program(
+        arena, "X:f32[8]", UNARY("exp", "X", "A") "," UNARY("neg", "A", "B") "," UNARY("abs", "B", "Y"), "Y");
     mo_lowered lowered;
     mo_error error;
     cr_assert_eq(mo_lower_program(arena, program, 3, &lowered, &error), MO_OK);
@@ -196,7 +196,8 @@ Test(labels, cut_by_size)
 Test(labels, views_have_no_primitive_form)
 {
     mo_arena *arena = mo_arena_new();
-    mo_program *program = make_program(arena, "X:f32[8,4]", ALONG("transpose", "X", "Y", "'perm':[1,0]"), "Y");
+    mo_program *program =
+        make_program(arena, "X:f32[8,4]", ALONG("transpose", "X", "Y", "'perm':[1,0]"), "Y");
     int node = 0;
     const char *reason = NULL;
     cr_expect_null(mo_lower_nodes(arena, program, &node, 1, &reason));

@@ -29,7 +29,8 @@ Test(operators, rms_norm)
                 "  %9 = iter t1(n*1) -> [n] f16\n"
                 "  %10 = mul(%8, %9) -> [m,n] f16\n"
                 "  save %10 -> t2(m*8 + n*1)\n");
-    expect_text("X:f16[4,8]", "{'op':'rms_norm','inputs':['X'],'output':'Y','axes':[0,1],'eps':0}", "  %0 = iter t0(m*8 + n*1) -> [m,n] f16\n"
+    expect_text("X:f16[4,8]", "{'op':'rms_norm','inputs':['X'],'output':'Y','axes':[0,1],'eps':0}",
+                "  %0 = iter t0(m*8 + n*1) -> [m,n] f16\n"
                 "  %1 = mul(%0, %0) -> [m,n] f16\n"
                 "  %2 = sum(%1) over [m,n] -> [] f16\n"
                 "  %3 = const 32 -> [] f32\n"
@@ -42,7 +43,8 @@ Test(operators, rms_norm)
 Test(operators, layer_norm)
 {
     expect_text("X:f32[4,8] G:f32[8] B:f32[8]",
-                "{'op':'layer_norm','inputs':['X','G','B'],'output':'Y','axes':[-1],'eps':1}", "  %0 = iter t0(m*8 + n*1) -> [m,n] f32\n"
+                "{'op':'layer_norm','inputs':['X','G','B'],'output':'Y','axes':[-1],'eps':1}",
+                "  %0 = iter t0(m*8 + n*1) -> [m,n] f32\n"
                 "  %1 = sum(%0) over [n] -> [m] f32\n"
                 "  %2 = const 8 -> [] f32\n"
                 "  %3 = div(%1, %2) -> [m] f32\n"
@@ -63,7 +65,8 @@ Test(operators, layer_norm)
 
 Test(operators, l2_norm)
 {
-    expect_text("X:f32[4,8]", "{'op':'l2_norm','inputs':['X'],'output':'Y','axes':[0],'eps':0}", "  %0 = iter t0(m*8 + n*1) -> [m,n] f32\n"
+    expect_text("X:f32[4,8]", "{'op':'l2_norm','inputs':['X'],'output':'Y','axes':[0],'eps':0}",
+                "  %0 = iter t0(m*8 + n*1) -> [m,n] f32\n"
                 "  %1 = mul(%0, %0) -> [m,n] f32\n"
                 "  %2 = sum(%1) over [m] -> [n] f32\n"
                 "  %3 = sqrt(%2) -> [n] f32\n"
@@ -73,24 +76,30 @@ Test(operators, l2_norm)
 
 Test(operators, attributes_travel)
 {
-    expect_text("X:f32[4]", "{'op':'clamp','inputs':['X'],'output':'Y','min':-1,'max':2}", "  %0 = iter t0(n*1) -> [n] f32\n"
+    expect_text("X:f32[4]", "{'op':'clamp','inputs':['X'],'output':'Y','min':-1,'max':2}",
+                "  %0 = iter t0(n*1) -> [n] f32\n"
                 "  %1 = clamp(%0) min -1 max 2 -> [n] f32\n"
                 "  save %1 -> t1(n*1)\n");
-    expect_text("X:f32[4]", "{'op':'gelu','inputs':['X'],'output':'Y','approximate':'tanh'}", "  %0 = iter t0(n*1) -> [n] f32\n"
+    expect_text("X:f32[4]", "{'op':'gelu','inputs':['X'],'output':'Y','approximate':'tanh'}",
+                "  %0 = iter t0(n*1) -> [n] f32\n"
                 "  %1 = gelu(%0) tanh -> [n] f32\n"
                 "  save %1 -> t1(n*1)\n");
-    expect_text("X:f32[4]", "{'op':'cast','inputs':['X'],'output':'Y','dtype':'bf16'}", "  %0 = iter t0(n*1) -> [n] f32\n"
+    expect_text("X:f32[4]", "{'op':'cast','inputs':['X'],'output':'Y','dtype':'bf16'}",
+                "  %0 = iter t0(n*1) -> [n] f32\n"
                 "  %1 = cast(%0) -> [n] bf16\n"
                 "  save %1 -> t1(n*1)\n");
-    expect_text("X:f16[4]", "{'op':'div','inputs':[0.5,'X'],'output':'Y'}", "  %0 = const 0.5 -> [] f32\n"
+    expect_text("X:f16[4]", "{'op':'div','inputs':[0.5,'X'],'output':'Y'}",
+                "  %0 = const 0.5 -> [] f32\n"
                 "  %1 = iter t0(n*1) -> [n] f16\n"
                 "  %2 = div(%0, %1) -> [n] f16\n"
                 "  save %2 -> t1(n*1)\n");
-    expect_text("X:f16[4]", "{'op':'pow','inputs':['X',-3],'output':'Y'}", "  %0 = iter t0(n*1) -> [n] f16\n"
+    expect_text("X:f16[4]", "{'op':'pow','inputs':['X',-3],'output':'Y'}",
+                "  %0 = iter t0(n*1) -> [n] f16\n"
                 "  %1 = const -3 -> [] f32\n"
                 "  %2 = pow(%0, %1) -> [n] f16\n"
                 "  save %2 -> t1(n*1)\n");
-    expect_text("X:f16[4]", "{'op':'square','inputs':['X'],'output':'Y'}", "  %0 = iter t0(n*1) -> [n] f16\n"
+    expect_text("X:f16[4]", "{'op':'square','inputs':['X'],'output':'Y'}",
+                "  %0 = iter t0(n*1) -> [n] f16\n"
                 "  %1 = mul(%0, %0) -> [n] f16\n"
                 "  save %1 -> t1(n*1)\n");
 }
@@ -98,8 +107,8 @@ Test(operators, attributes_travel)
 Test(operators, the_number_of_a_mean_knows_its_axes)
 {
     mo_arena *arena = mo_arena_new();
-    mo_program *p = make_program(arena, "X:f32[4,6,5]",
-                                 "{'op':'mean','inputs':['X'],'output':'Y','axes':[0,2]}", "Y");
+    mo_program *p =
+        make_program(arena, "X:f32[4,6,5]", "{'op':'mean','inputs':['X'],'output':'Y','axes':[0,2]}", "Y");
     mo_prim *g = lower_whole(arena, p);
     int numbers = 0;
     for (int i = 0; i < g->n_nodes; i++) {
@@ -119,9 +128,9 @@ Test(operators, keepdims)
     for (int i = 0; i < 8; i++) {
         bool keep = i % 2 == 1;
         mo_arena *arena = mo_arena_new();
-        const char *node = mo_arena_printf(
-            arena, "{'op':'%s','inputs':['X'],'output':'Y','axes':[1],'keepdims':%s}", names[i / 2],
-            keep ? "true" : "false");
+        const char *node =
+            mo_arena_printf(arena, "{'op':'%s','inputs':['X'],'output':'Y','axes':[1],'keepdims':%s}",
+                            names[i / 2], keep ? "true" : "false");
         mo_prim *g = lower_whole(arena, make_program(arena, "X:f32[3,4,5]", node, "Y"));
         const mo_access *read = &g->nodes[0].access, *write = &g->savers[0].access;
         cr_assert_eq(read->rank, 3);
@@ -139,7 +148,8 @@ Test(operators, keepdims)
 /* Reductions over everything are the default. */
 Test(operators, sum_of_all)
 {
-    expect_text("X:f32[3,4]", "{'op':'sum','inputs':['X'],'output':'Y'}", "  %0 = iter t0(k*4 + k1*1) -> [k,k1] f32\n"
+    expect_text("X:f32[3,4]", "{'op':'sum','inputs':['X'],'output':'Y'}",
+                "  %0 = iter t0(k*4 + k1*1) -> [k,k1] f32\n"
                 "  %1 = sum(%0) over [k,k1] -> [] f32\n"
                 "  save %1 -> t1()\n");
 }
@@ -176,8 +186,7 @@ static void expect_merged(const char *inputs, const char *node, const char *expe
     }
     for (int s = 0; s < g->n_savers; s++) cr_expect_eq(g->savers[s].access.rank, -1);
     mo_str text = {0};
-    MO_FOR_AXES(a, used)
-        mo_str_printf(&text, "%s%d", text.length > 0 ? " " : "", (int)g->axes[a].extent);
+    MO_FOR_AXES(a, used) mo_str_printf(&text, "%s%d", text.length > 0 ? " " : "", (int)g->axes[a].extent);
     cr_expect_str_eq(mo_str_text(&text), expected, "%s: %s", node, mo_str_text(&text));
     cr_expect_null(mo_prim_check(g));
     mo_str_free(&text);
@@ -208,5 +217,5 @@ Test(merging, memory_decides)
     expect_merged("X:f32[4,6]/6,1", neg, "24");
     expect_merged("X:f32[4,6,8]/48,8,1", neg, "192");
     expect_merged("X:f32[4,6,8]/100,8,1", neg, "4 48");
-    expect_merged("X:f32[4,6] W:f32[4,6]/0,0", add, "24");  /* one element, repeated */
+    expect_merged("X:f32[4,6] W:f32[4,6]/0,0", add, "24"); /* one element, repeated */
 }

@@ -8,9 +8,9 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#define PROGRAMS 600
-#define CLOSE 1e-8    /* relative to the largest value of an output */
-#define STEP 1e-12    /* relative change of the inputs that shows how far rounding may reach */
+#define PROGRAMS 2000
+#define CLOSE 1e-8 /* relative to the largest value of an output */
+#define STEP 1e-12 /* relative change of the inputs that shows how far rounding may reach */
 
 static double **draw_inputs(mo_arena *arena, const mo_program *p, uint64_t seed, double step)
 {
@@ -72,7 +72,8 @@ static double distance(const mo_program *p, double *const *a, double *const *b)
         for (int64_t i = 0; i < n; i++) {
             if (isnan(a[t][i]) && isnan(b[t][i])) continue;
             if (a[t][i] == b[t][i]) continue;
-            worst = fmax(worst, isfinite(a[t][i]) && isfinite(b[t][i]) ? fabs(a[t][i] - b[t][i]) / largest : INFINITY);
+            worst = fmax(worst, isfinite(a[t][i]) && isfinite(b[t][i]) ? fabs(a[t][i] - b[t][i]) / largest
+                                                                       : HUGE_VAL);
         }
     }
     return worst;
@@ -87,7 +88,7 @@ static void try_program(uint64_t seed, tally *count)
 {
     mo_arena *arena = mo_arena_new();
     mo_rng rng = mo_rng_seed(seed, 0);
-    mo_program *p = lowerable_program(arena, &rng, 1 + (int)(seed % 7));
+    mo_program *p = lowerable_program(arena, &rng, 1 + (int)(seed % 10));
     mo_lowered lowered = lower(arena, p);
     mo_prim **graphs = MO_NEW_ARRAY(arena, mo_prim *, lowered.n_subprograms);
     for (int i = 0; i < lowered.n_subprograms; i++) graphs[i] = lowered.subprograms[i].graph;
@@ -102,8 +103,8 @@ static void try_program(uint64_t seed, tally *count)
     } else {
         mo_str text = {0};
         mo_program_print(&text, p);
-        cr_expect_gt(distance(p, expected, nearby), CLOSE, "seed %d: distances %g and %g\n%s", (int)seed, joined,
-                     alone, text.data);
+        cr_expect_gt(distance(p, expected, nearby), CLOSE, "seed %d: distances %g and %g\n%s", (int)seed,
+                     joined, alone, text.data);
         mo_str_free(&text);
         count->sensitive++;
     }
@@ -120,7 +121,8 @@ Test(values, lowered_programs_compute_what_was_written, .timeout = 300)
     for (uint64_t seed = 0; seed < PROGRAMS; seed++) try_program(seed, &count);
     cr_expect_geq(count.compared, PROGRAMS * 95 / 100, "%d programs, %d ill-conditioned", count.compared,
                   count.sensitive);
-    cr_expect(count.cut > PROGRAMS / 50 && count.joined > PROGRAMS / 2, "%d cut, %d joined", count.cut, count.joined);
+    cr_expect(count.cut >= 10 && count.joined > PROGRAMS / 2, "%d cut, %d joined", count.cut, count.joined);
     for (int op = 0; op < MO_OP_COUNT; op++)
-        if (lowerable_has_form((mo_op)op)) cr_expect_gt(count.used[op], 5, "%s: %d", mo_op_name((mo_op)op), count.used[op]);
+        if (lowerable_has_form((mo_op)op))
+            cr_expect_gt(count.used[op], 5, "%s: %d", mo_op_name((mo_op)op), count.used[op]);
 }

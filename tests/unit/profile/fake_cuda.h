@@ -18,6 +18,7 @@ mo_status fake_cuda_absent(mo_cuda *cuda, mo_error *error);
  *    close            the same in 10.1
  *    wrong            output = 3 * input
  *    jitter           twice, each launch 10 to 14 microseconds
+ *    lucky            the same in 9.95, but in 10.95 once several jobs were timed
  *    nothing          writes nothing
  *    overrun          twice, and one element behind the output
  *    clobber          twice, and changes the input
@@ -26,7 +27,7 @@ mo_status fake_cuda_absent(mo_cuda *cuda, mo_error *error);
  *    fault            an illegal access
  *    hang             never ends
  *    crash            takes the process down
- *    read2, read4, read8   20 microseconds, for floors */
+ *    read2, read4, read8, flush   20 microseconds, for floors */
 const char *fake_cuda_image(void);
 
 #endif

@@ -116,6 +116,25 @@ Test(bench, runs_on_each_set)
     mo_bench_free(f.bench);
 }
 
+Test(bench, sets_share_an_input)
+{
+    fixture f;
+    open_fixture(&f, fake_cuda_load);
+    f.contents[1] = f.contents[0];
+    choose(&f, "twice");
+    cr_assert_eq(run(&f, 1), MO_CALL_OK, "%s", f.error.text);
+    assert_doubled(&f, 0);
+    mo_timing timing;
+    cr_assert_eq(mo_bench_time(f.bench, &f.job, 1, NULL, 0, &timing, &f.error), MO_CALL_OK, "%s", f.error.text);
+    mo_bench_drop_job(f.bench, &f.job); /* frees each buffer once, or the worker dies */
+    mo_bench_drop_data(f.bench, &f.data);
+    mo_bench_add_data(f.bench, &f.data);
+    mo_bench_add_job(f.bench, &f.job);
+    cr_assert_eq(run(&f, 1), MO_CALL_OK, "%s", f.error.text);
+    assert_doubled(&f, 0);
+    mo_bench_free(f.bench);
+}
+
 Test(bench, outputs_are_poisoned)
 {
     fixture f;

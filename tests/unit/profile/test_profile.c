@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char program_text[] =
     "{\"format\": \"mirage-opt/1\", \"name\": \"twice\","
@@ -30,10 +31,12 @@ typedef struct {
     mo_error error;
 } fixture;
 
-/* A source that asks for it does not compile; everything else becomes the fake image. */
+/* Sources that ask for it do not compile, or take the compiler down; everything else becomes the fake image. */
 static void compile(void *context, const mo_compile_request *request, mo_compiled *result)
 {
     (void)context;
+    if (strstr(request->source, "crashes the compiler") != NULL) abort();
+    if (strstr(request->source, "compiles for ever") != NULL) pause();
     memset(result, 0, sizeof *result);
     result->ok = strstr(request->source, "does not compile") == NULL;
     result->log = strdup(result->ok ? "" : "line 1: it does not compile");
@@ -128,6 +131,61 @@ Test(profile, limits_come_with_the_winner)
     cr_assert(f.result.limit.measured && f.result.limit.bound == MO_BOUND_MEMORY);
     cr_assert(fabs(f.result.limit.floor_us - 20) < 0.01 && fabs(f.result.limit.fraction - 0.2) < 0.001);
     cr_assert_eq(f.result.baseline_us, 0);
+    mo_arena_free(f.arena);
+}
+
+/* The sources around it are compiled all the same, on one thread or several. */
+Test(profile, a_crash_of_the_compiler_costs_one_candidate)
+{
+    for (int threads = 1; threads <= 3; threads++) {
+        fixture f;
+        open_fixture(&f);
+        add(&f, "slow");
+        add(&f, "crashes the compiler");
+        add(&f, "twice");
+        add(&f, "does not compile");
+        f.request.threads = threads;
+        run(&f);
+        cr_assert_str_eq(status(&f, 0), "timed");
+        cr_assert_str_eq(status(&f, 1), "compile-error");
+        cr_assert_not_null(strstr(f.result.outcomes[1].why, "Aborted"), "%s", f.result.outcomes[1].why);
+        cr_assert_str_eq(status(&f, 2), "timed");
+        cr_assert_str_eq(status(&f, 3), "compile-error");
+        cr_assert_not_null(strstr(f.result.outcomes[3].why, "does not compile"));
+        mo_arena_free(f.arena);
+    }
+}
+
+/* What compiled before the deadline stays; the unfused program is the first to be compiled. */
+Test(profile, the_deadline_ends_a_compile)
+{
+    fixture f;
+    open_fixture(&f);
+    add(&f, "compiles for ever");
+    add(&f, "twice");
+    mo_deadline soon = mo_deadline_in(0.4, NULL);
+    f.request.baseline = 1;
+    f.request.n_baselines = 1;
+    f.request.threads = 1;
+    f.request.deadline = &soon;
+    run(&f);
+    cr_assert_str_eq(status(&f, 0), "estimated");
+    cr_assert_str_eq(status(&f, 1), "estimated");
+    cr_assert_str_eq(f.result.outcomes[1].kernels[0].name, "twice");
+    cr_assert_null(f.result.outcomes[0].kernels);
+    cr_assert_not(f.result.complete);
+    mo_arena_free(f.arena);
+}
+
+Test(profile, more_ties_than_are_timed_together)
+{
+    fixture f;
+    open_fixture(&f);
+    for (int i = 0; i < 7; i++) add(&f, i % 2 == 0 ? "twice" : "lucky");
+    run(&f);
+    const mo_profile_outcome *winner = &f.result.outcomes[f.result.winner];
+    cr_assert_geq(winner->times.runs, 33, "the winner was timed once");
+    cr_assert(fabs(winner->times.median - 10) < 0.01, "%g us", winner->times.median);
     mo_arena_free(f.arena);
 }
 

@@ -10,7 +10,7 @@
 
 struct mo_bench {
     mo_worker *worker;
-    double end;                 /* of the calls that follow */
+    double end; /* of the calls that follow */
     bool data_used[MO_EXECUTOR_SLOTS], job_used[MO_EXECUTOR_SLOTS];
 };
 

@@ -33,8 +33,8 @@ typedef struct {
     int n_outputs;
     const int64_t *output_bytes;
     int64_t workspace_bytes;
-    mo_job_facts *facts;      /* filled on load, one for each launch; or NULL */
-    uint32_t slot;               /* set by mo_bench_add_job */
+    mo_job_facts *facts; /* filled on load, one for each launch; or NULL */
+    uint32_t slot;       /* set by mo_bench_add_job */
     uint64_t generation;
 } mo_job;
 

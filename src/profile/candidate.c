@@ -5,7 +5,7 @@
 #include <string.h>
 
 static const double candidate_seconds = 20, slower_factor = 1.25, tie_factor = 1.02;
-enum { MOST_TIES = 4, TIE_ROUNDS = 3, MOST_REPEATS = 3 };
+enum { MOST_TIES = 4, MOST_TOGETHER = MOST_TIES + 1, TIE_ROUNDS = 3, MOST_REPEATS = 3 };
 
 static const char *const status_names[] = {
     [MO_PROFILE_ESTIMATED] = "estimated",
@@ -149,7 +149,20 @@ void mo_profiling_candidate(mo_profiling *run, int index)
     mo_bench_drop_job(run->bench, &job);
 }
 
-/* ---- near ties ---- */
+/* ---- timing together ---- */
+
+/* The fastest variant of the unfused program, or -1. */
+static int fastest_baseline(const mo_profiling *run)
+{
+    const mo_profile_request *r = run->request;
+    const mo_profile_outcome *outcomes = run->result->outcomes;
+    int best = -1;
+    for (int i = r->baseline; i >= 0 && i < r->baseline + r->n_baselines; i++) {
+        if (outcomes[i].status != MO_PROFILE_TIMED) continue;
+        if (best < 0 || outcomes[i].times.median < outcomes[best].times.median) best = i;
+    }
+    return best;
+}
 
 /* Indices of the fastest candidates within the tie, fastest first. */
 static int find_ties(const mo_profiling *run, int *ties)
@@ -190,13 +203,13 @@ static mo_times combine(const mo_times *rounds, int n)
     return all;
 }
 
-/* Times `ties` together, round by round; false when that could not be finished. */
-static bool time_together(mo_profiling *run, const int *ties, int n)
+/* Times several candidates together, round by round; false when that could not be finished. */
+static bool time_together(mo_profiling *run, const int *group, int n)
 {
-    mo_job jobs[MOST_TIES];
-    mo_times rounds[MOST_TIES][TIE_ROUNDS];
+    mo_job jobs[MOST_TOGETHER];
+    mo_times rounds[MOST_TOGETHER][TIE_ROUNDS];
     for (int i = 0; i < n; i++) {
-        jobs[i] = job_of(run, ties[i], NULL);
+        jobs[i] = job_of(run, group[i], NULL);
         mo_bench_add_job(run->bench, &jobs[i]);
     }
     bool ok = true;
@@ -210,24 +223,28 @@ static bool time_together(mo_profiling *run, const int *ties, int n)
         }
     }
     for (int i = 0; i < n; i++) {
-        if (ok) run->result->outcomes[ties[i]].times = combine(rounds[i], TIE_ROUNDS);
+        if (ok) run->result->outcomes[group[i]].times = combine(rounds[i], TIE_ROUNDS);
         mo_bench_drop_job(run->bench, &jobs[i]);
     }
     return ok;
 }
 
 /* A candidate that was timed once, perhaps luckily, must not beat those that were timed thoroughly: it then
- * gets its turn with them. */
+ * gets its turn with them. So does the unfused program, which was timed first, on a GPU that may have been
+ * in another state, and is what the winner is compared with. */
 void mo_profiling_ties(mo_profiling *run)
 {
-    int ties[MOST_TIES];
+    int group[MOST_TOGETHER];
     bool *thorough = calloc((size_t)run->request->n_candidates + 1, sizeof *thorough);
     if (thorough == NULL) MO_BUG("out of memory");
     for (int repeats = 0; repeats < MOST_REPEATS; repeats++) {
-        int n = find_ties(run, ties);
-        if (n == 0 || thorough[ties[0]] || (n == 1 && repeats == 0)) break;
-        if (!time_together(run, ties, n)) break;
-        for (int i = 0; i < n; i++) thorough[ties[i]] = true;
+        int n = find_ties(run, group), baseline = fastest_baseline(run);
+        if (n == 0 || thorough[group[0]]) break;
+        bool among = baseline < 0 || thorough[baseline];
+        for (int i = 0; i < n; i++) among |= group[i] == baseline;
+        if (!among) group[n++] = baseline;
+        if ((n == 1 && repeats == 0) || !time_together(run, group, n)) break;
+        for (int i = 0; i < n; i++) thorough[group[i]] = true;
     }
     free(thorough);
 }

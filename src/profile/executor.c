@@ -203,8 +203,10 @@ static void read_launch(mo_exec_job *job, uint32_t i, const mo_exec_data *data, 
         arg->offset = mo_get_i64(in);
         uint32_t limit = arg->kind == MO_ARG_INPUT ? data->layout.n : job->outputs.n;
         MO_CHECK(!in->bad && arg->offset >= 0);
-        if (arg->kind == MO_ARG_WORKSPACE) MO_CHECK((size_t)arg->offset <= job->workspace.size[0]);
-        else MO_CHECK(arg->index >= 0 && (uint32_t)arg->index < limit);
+        if (arg->kind == MO_ARG_WORKSPACE)
+            MO_CHECK((size_t)arg->offset <= job->workspace.size[0]);
+        else
+            MO_CHECK(arg->index >= 0 && (uint32_t)arg->index < limit);
     }
 }
 
@@ -276,8 +278,10 @@ static mo_reply_code dispatch(mo_executor *x, mo_message *in, mo_str *reply)
     case MO_REQUEST_DROP_DATA:
         slot = mo_get_u32(in);
         MO_CHECK(slot < MO_EXECUTOR_SLOTS);
-        if (kind == MO_REQUEST_DROP_JOB) drop_job(x, &x->jobs[slot]);
-        else drop_data(x, &x->data[slot]);
+        if (kind == MO_REQUEST_DROP_JOB)
+            drop_job(x, &x->jobs[slot]);
+        else
+            drop_data(x, &x->data[slot]);
         return MO_REPLY_OK;
     default: MO_BUG("request %u", kind);
     }
@@ -290,8 +294,10 @@ bool mo_executor_handle(mo_executor *x, const void *request, size_t length, mo_s
     x->error = (mo_error){0};
     mo_reply_code code = dispatch(x, &in, &body);
     mo_put_u32(reply, (uint32_t)code);
-    if (code == MO_REPLY_OK) mo_str_add_bytes(reply, body.data, body.length);
-    else mo_put_text(reply, x->error.text);
+    if (code == MO_REPLY_OK)
+        mo_str_add_bytes(reply, body.data, body.length);
+    else
+        mo_put_text(reply, x->error.text);
     mo_str_free(&body);
     return code == MO_REPLY_OK || code == MO_REPLY_NO_FIT;
 }

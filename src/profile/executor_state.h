@@ -18,16 +18,16 @@ enum { MO_CHECKED_SET = 0 };
 
 /* An input of one set: its bytes between two guards. Sets whose bytes are the same share one. */
 typedef struct {
-    mo_cu_pointer memory;   /* 0 where `at` points into another set's */
-    mo_cu_pointer at;       /* of the bytes */
-    uint64_t hash;          /* of MO_CHECKED_SET: of the memory as uploaded, guards included */
+    mo_cu_pointer memory; /* 0 where `at` points into another set's */
+    mo_cu_pointer at;     /* of the bytes */
+    uint64_t hash;        /* of MO_CHECKED_SET: of the memory as uploaded, guards included */
 } mo_exec_input;
 
 typedef struct {
     bool used;
-    mo_layout layout;       /* of a set in one piece, as the rotating copies have it */
+    mo_layout layout; /* of a set in one piece, as the rotating copies have it */
     uint32_t n_sets;
-    mo_exec_input *inputs;  /* [set * layout.n + input] */
+    mo_exec_input *inputs; /* [set * layout.n + input] */
 } mo_exec_data;
 
 typedef struct {
@@ -55,9 +55,9 @@ struct mo_executor {
     mo_exec_data data[MO_EXECUTOR_SLOTS];
     mo_exec_job jobs[MO_EXECUTOR_SLOTS];
     mo_exec_pool pool;
-    unsigned char *host;    /* for what comes back from the GPU; kept, since fresh pages are slow */
+    unsigned char *host; /* for what comes back from the GPU; kept, since fresh pages are slow */
     size_t host_bytes;
-    mo_error error;         /* of the current request */
+    mo_error error; /* of the current request */
 };
 
 /* Memory for copies from the GPU, valid until the next call. */

@@ -15,14 +15,14 @@ static const double target_us = 1500, long_us = 2e4, warm_seconds = 0.01, most_s
 static const size_t memory_left_free = (size_t)256 << 20;
 
 typedef struct {
-    mo_exec_job *job, *flush;   /* flush may be NULL */
+    mo_exec_job *job, *flush; /* flush may be NULL */
     mo_rotation rotation;
-    double give_up_us;          /* stop early above this; <= 0: never */
+    double give_up_us; /* stop early above this; <= 0: never */
     int passes;
     mo_cu_graph_exec graph;
     int n;
     double samples[MO_MAX_REPLAYS];
-    mo_cu_pointer *inputs;      /* places of the inputs of one pass */
+    mo_cu_pointer *inputs; /* places of the inputs of one pass */
 } timing;
 
 /* A copy of the set in one piece, guards and all. */

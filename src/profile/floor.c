@@ -141,8 +141,10 @@ void mo_profiling_limit(mo_profiling *run)
     double matrix = table == NULL ? 0 : (double)limit->flops / (double)table->mma_flops_per_us;
     if (!late && limit->flops > 0 && (table == NULL || matrix > 0.2 * memory)) {
         double most = mo_floor_matrix(run->bench, &own[MO_OWN_MMA], &own[MO_OWN_WGMMA], sms);
-        if (most > 0) matrix = (double)limit->flops / most;
-        else if (matrix > memory) limit->measured = false;
+        if (most > 0)
+            matrix = (double)limit->flops / most;
+        else if (matrix > memory)
+            limit->measured = false;
     }
     limit->bound = matrix > memory ? MO_BOUND_MATRIX : MO_BOUND_MEMORY;
     limit->floor_us = matrix > memory ? matrix : memory;

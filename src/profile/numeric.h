@@ -13,11 +13,11 @@ typedef struct {
     int output;         /* position among the program's outputs */
     const char *inputs; /* the set that decided: "random", "offset-100", ...; NULL: none could be judged */
     double error, yardstick, allowed;
-    int64_t special;    /* elements that are not finite in the reference */
-    double max_abs;     /* largest absolute difference */
-    int judged;         /* sets that said something */
-    int skipped;        /* sets where the program's own precision overflows and the reference does not */
-    bool ok;            /* within what is allowed on every set judged, of which there is one */
+    int64_t special; /* elements that are not finite in the reference */
+    double max_abs;  /* largest absolute difference */
+    int judged;      /* sets that said something */
+    int skipped;     /* sets where the program's own precision overflows and the reference does not */
+    bool ok;         /* within what is allowed on every set judged, of which there is one */
 } mo_numeric_entry;
 
 typedef struct mo_numeric_gate mo_numeric_gate;

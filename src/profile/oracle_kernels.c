@@ -106,13 +106,13 @@ bool mo_matmul_run(mo_matmul_device *device, const mo_oracle_matmul *s, bool sin
                       {.kind = MO_ARG_INPUT, .index = 1},
                       {.kind = MO_ARG_INPUT, .index = 2},
                       {.kind = MO_ARG_OUTPUT}};
-    mo_launch launch = {.kernel = single ? "matmul_f32" : "matmul_f64",
-                        .grid = {tiles(s->n, 64, INT32_MAX), tiles(s->m, 64, 65535),
-                                 tiles(s->batch, 1, 65535)},
-                        .cluster = {1, 1, 1},
-                        .block = {256, 1, 1},
-                        .n_args = 4,
-                        .args = args};
+    mo_launch launch = {
+        .kernel = single ? "matmul_f32" : "matmul_f64",
+        .grid = {tiles(s->n, 64, INT32_MAX), tiles(s->m, 64, 65535), tiles(s->batch, 1, 65535)},
+        .cluster = {1, 1, 1},
+        .block = {256, 1, 1},
+        .n_args = 4,
+        .args = args};
     mo_dataset data = {.n_inputs = 3, .n_sets = 1, .input_bytes = inputs, .contents = contents};
     mo_job job = {.data = &data,
                   .cubin = device->compiled->cubin,

@@ -123,7 +123,10 @@ static void begin(mo_profiling *run, const mo_profile_request *request, mo_profi
 {
     *result = (mo_profile_result){.winner = -1, .complete = true};
     result->outcomes = MO_NEW_ARRAY(request->arena, mo_profile_outcome, request->n_candidates);
-    *run = (mo_profiling){.request = request, .result = result, .arch = mo_arch_name(request->arch)};
+    *run = (mo_profiling){.request = request,
+                          .result = result,
+                          .arch = mo_arch_name(request->arch),
+                          .part_start = mo_clock_seconds()};
     MO_CHECK(run->arch != NULL);
     run->compiled = calloc((size_t)request->n_candidates + 1, sizeof *run->compiled);
     if (run->compiled == NULL) MO_BUG("out of memory");
@@ -179,7 +182,7 @@ static void prepare_numbers(mo_profiling *run)
                              .input_bytes = mo_numeric_input_bytes(run->numeric),
                              .contents = mo_numeric_contents(run->numeric)};
     mo_bench_add_data(run->bench, &run->data);
-    run->outputs = MO_NEW_ARRAY(r->arena, void *, run->data.n_sets * n);
+    run->outputs = MO_NEW_ARRAY(r->arena, void *, run->data.n_sets *n);
     for (int i = 0; i < run->data.n_sets * n; i++) {
         run->outputs[i] = mo_arena_alloc(r->arena, (size_t)mo_numeric_output_bytes(run->numeric)[i % n]);
     }
@@ -229,24 +232,45 @@ static void choose_winner(mo_profiling *run)
     }
 }
 
+/* Says how long a part of the run took. */
+static void tell_part(mo_profiling *run, const char *part)
+{
+    double now = mo_clock_seconds();
+    if (run->request->log != NULL)
+        mo_log_detail(run->request->log, "%s: %.2f s", part, now - run->part_start);
+    run->part_start = now;
+}
+
+/* The unfused program first. */
+static void treat_all(mo_profiling *run)
+{
+    const mo_profile_request *r = run->request;
+    int done = 0;
+    for (int i = 0; i < r->n_candidates; i++) {
+        if (is_baseline(r, i)) treat(run, i, done++);
+    }
+    for (int i = 0; i < r->n_candidates; i++) {
+        if (!is_baseline(r, i)) treat(run, i, done++);
+    }
+}
+
 mo_status mo_profile_run(const mo_profile_request *request, mo_profile_result *result, mo_error *error)
 {
     mo_profiling run;
     begin(&run, request, result);
     mo_status status = open_gpu(&run, error);
     if (status == MO_OK) {
+        tell_part(&run, "compiling, opening the GPU");
         prepare_numbers(&run);
         prepare_flush(&run);
-        int done = 0;
-        for (int i = 0; i < request->n_candidates; i++) {
-            if (is_baseline(request, i)) treat(&run, i, done++);
-        }
-        for (int i = 0; i < request->n_candidates; i++) {
-            if (!is_baseline(request, i)) treat(&run, i, done++);
-        }
+        tell_part(&run, "computing the reference");
+        treat_all(&run);
+        tell_part(&run, "checking and timing");
         mo_profiling_ties(&run);
+        tell_part(&run, "timing the best together");
         choose_winner(&run);
         if (result->winner >= 0) mo_profiling_limit(&run);
+        tell_part(&run, "measuring the limits");
     }
     end(&run);
     return status;

@@ -20,9 +20,9 @@
 #include "profile/worker.h"
 
 typedef enum {
-    MO_PROFILE_ESTIMATED,       /* not measured: only the cost model's estimate is there */
+    MO_PROFILE_ESTIMATED, /* not measured: only the cost model's estimate is there */
     MO_PROFILE_TIMED,
-    MO_PROFILE_SLOWER,          /* stopped early; the times are rough */
+    MO_PROFILE_SLOWER, /* stopped early; the times are rough */
     MO_PROFILE_COMPILE_ERROR,
     MO_PROFILE_NO_FIT,
     MO_PROFILE_NUMERIC_FAILURE,
@@ -36,8 +36,8 @@ const char *mo_profile_status_name(mo_profile_status status);
 
 typedef struct {
     const mo_mugraph *graph;
-    const mo_emitted *emitted;  /* NULL: could not be emitted; the candidate gets NO_FIT */
-    const char *why;            /* with emitted NULL: the reason, or NULL */
+    const mo_emitted *emitted; /* NULL: could not be emitted; the candidate gets NO_FIT */
+    const char *why;           /* with emitted NULL: the reason, or NULL */
 } mo_profile_candidate;
 
 typedef struct {
@@ -45,28 +45,28 @@ typedef struct {
     const mo_program *program;
     int n_candidates;
     const mo_profile_candidate *candidates;
-    int baseline;               /* index of the unfused program's first variant, or -1 */
-    int n_baselines;            /* variants, one behind the other: the fastest is the baseline */
+    int baseline;    /* index of the unfused program's first variant, or -1 */
+    int n_baselines; /* variants, one behind the other: the fastest is the baseline */
     uint64_t seed;
-    double factor;              /* of the floating-point acceptance */
+    double factor;               /* of the floating-point acceptance */
     const mo_deadline *deadline; /* NULL: no bound */
-    int device;                 /* GPU number */
-    int arch;                   /* candidates are for this one of the table; must be the GPU's to be run */
-    int threads;                /* for compiling; <= 0: all cores */
+    int device;                  /* GPU number */
+    int arch;                    /* candidates are for this one of the table; must be the GPU's to be run */
+    int threads;                 /* for compiling; <= 0: all cores */
     const mo_compiler *compiler; /* NVRTC */
     mo_cuda_loader *load_driver; /* NULL: mo_cuda_load */
-    mo_log *log;                /* progress; or NULL */
+    mo_log *log;                 /* progress; or NULL */
 } mo_profile_request;
 
 typedef struct {
     mo_profile_status status;
-    const char *why;            /* what went wrong, or NULL */
-    const char *compile_log;    /* never NULL once compiled */
-    int n_kernels;              /* one for each launch */
-    mo_kernel_usage *kernels;   /* registers, spills, shared memory */
+    const char *why;          /* what went wrong, or NULL */
+    const char *compile_log;  /* never NULL once compiled */
+    int n_kernels;            /* one for each launch */
+    mo_kernel_usage *kernels; /* registers, spills, shared memory */
     mo_times times;
-    int sets;                   /* input sets that rotated while timing */
-    int n_numeric;              /* outputs, or 0 when no numbers were compared */
+    int sets;      /* input sets that rotated while timing */
+    int n_numeric; /* outputs, or 0 when no numbers were compared */
     mo_numeric_entry *numeric;
 } mo_profile_outcome;
 
@@ -74,19 +74,19 @@ typedef enum { MO_BOUND_MEMORY, MO_BOUND_MATRIX } mo_profile_bound;
 
 typedef struct {
     int64_t bytes, flops;
-    double floor_us;            /* 0: unknown */
-    bool measured;              /* on this GPU in this run; otherwise from the table */
-    double fraction;            /* floor over the winner's time; 0 without a winner */
+    double floor_us; /* 0: unknown */
+    bool measured;   /* on this GPU in this run; otherwise from the table */
+    double fraction; /* floor over the winner's time; 0 without a winner */
     mo_profile_bound bound;
 } mo_profile_limit;
 
 typedef struct {
-    mo_gpu_facts facts;         /* zero when no GPU was used */
+    mo_gpu_facts facts; /* zero when no GPU was used */
     mo_profile_outcome *outcomes;
-    int winner;                 /* the fastest that passed, or -1 */
-    double baseline_us;         /* 0: the baseline was not timed */
-    mo_profile_limit limit;             /* of the winner */
-    bool complete;              /* every candidate was treated before the deadline */
+    int winner;             /* the fastest that passed, or -1 */
+    double baseline_us;     /* 0: the baseline was not timed */
+    mo_profile_limit limit; /* of the winner */
+    bool complete;          /* every candidate was treated before the deadline */
 } mo_profile_result;
 
 mo_status mo_profile_run(const mo_profile_request *request, mo_profile_result *result, mo_error *error);

@@ -12,12 +12,12 @@
 #include <stdint.h>
 
 typedef enum {
-    MO_REQUEST_FACTS,   /* -> facts of the GPU */
-    MO_REQUEST_DATA,    /* sizes of the buffers of input sets */
-    MO_REQUEST_SET,     /* contents of one of them */
-    MO_REQUEST_JOB,     /* kernels and how to launch them -> attributes of each kernel */
-    MO_REQUEST_RUN,     /* job on one set -> contents of the outputs */
-    MO_REQUEST_TIME,    /* job over rotating sets -> times */
+    MO_REQUEST_FACTS, /* -> facts of the GPU */
+    MO_REQUEST_DATA,  /* sizes of the buffers of input sets */
+    MO_REQUEST_SET,   /* contents of one of them */
+    MO_REQUEST_JOB,   /* kernels and how to launch them -> attributes of each kernel */
+    MO_REQUEST_RUN,   /* job on one set -> contents of the outputs */
+    MO_REQUEST_TIME,  /* job over rotating sets -> times */
     MO_REQUEST_DROP_JOB,
     MO_REQUEST_DROP_DATA
 } mo_request_kind;
@@ -45,7 +45,7 @@ typedef struct {
 uint32_t mo_get_u32(mo_message *in);
 int64_t mo_get_i64(mo_message *in);
 double mo_get_f64(mo_message *in);
-const char *mo_get_text(mo_message *in);                       /* "" when bad; borrowed from the message */
+const char *mo_get_text(mo_message *in); /* "" when bad; borrowed from the message */
 const unsigned char *mo_get_bytes(mo_message *in, size_t *length); /* borrowed from the message */
 /* A count that precedes `each` or more bytes for every item: 0 and bad when they cannot be there. */
 uint32_t mo_get_count(mo_message *in, size_t each);

@@ -56,8 +56,7 @@ mo_rotation mo_rotation_plan(int64_t set_bytes, int64_t l2_bytes, int64_t memory
     return (mo_rotation){.sets = (int)sets, .flush = sets * set_bytes < wanted};
 }
 
-int mo_passes_plan(const mo_rotation *rotation, double pass_us, double target_us, int kernels,
-                   int most_nodes)
+int mo_passes_plan(const mo_rotation *rotation, double pass_us, double target_us, int kernels, int most_nodes)
 {
     int most = most_nodes / (kernels < 1 ? 1 : kernels);
     if (most < 1) most = 1;

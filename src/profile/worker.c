@@ -78,8 +78,10 @@ static void work(void *context, int socket)
     setenv("CUDA_MODULE_LOADING", "EAGER", 1);
     mo_executor *executor = NULL;
     if (worker->load(&cuda, &error) == MO_OK) executor = mo_executor_new(&cuda, worker->device, &error);
-    if (executor == NULL) serve_refusal(socket, &error);
-    else serve(socket, executor);
+    if (executor == NULL)
+        serve_refusal(socket, &error);
+    else
+        serve(socket, executor);
 }
 
 /* ---- the parent ---- */
@@ -165,8 +167,7 @@ static mo_call explain_loss(mo_worker *worker, mo_io io, mo_error *error)
     return MO_CALL_FAILED;
 }
 
-mo_call mo_worker_call(mo_worker *worker, const mo_str *request, double end, mo_message *in,
-                       mo_error *error)
+mo_call mo_worker_call(mo_worker *worker, const mo_str *request, double end, mo_message *in, mo_error *error)
 {
     if (mo_worker_launch(worker, error) != MO_OK) return MO_CALL_NO_GPU;
     mo_io io = mo_message_send(worker->child.socket, request->data, request->length, end);

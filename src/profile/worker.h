@@ -34,17 +34,16 @@ bool mo_worker_running(const mo_worker *worker);
 uint64_t mo_worker_generation(const mo_worker *worker);
 
 typedef enum {
-    MO_CALL_OK,       /* *reply holds the answer behind its code OK */
+    MO_CALL_OK, /* *reply holds the answer behind its code OK */
     MO_CALL_NO_FIT,
     MO_CALL_BAD_WRITE,
-    MO_CALL_FAILED,   /* the driver reported an error, or the child died */
+    MO_CALL_FAILED, /* the driver reported an error, or the child died */
     MO_CALL_TIMEOUT,
-    MO_CALL_NO_GPU    /* no child could be started */
+    MO_CALL_NO_GPU /* no child could be started */
 } mo_call;
 
 /* Sends a request and waits until `end` (a time of mo_clock_seconds). On OK, *in reads the answer, which
  * lives until the next call. Otherwise *error says why; except after NO_FIT the child is gone. */
-mo_call mo_worker_call(mo_worker *worker, const mo_str *request, double end, mo_message *in,
-                       mo_error *error);
+mo_call mo_worker_call(mo_worker *worker, const mo_str *request, double end, mo_message *in, mo_error *error);
 
 #endif

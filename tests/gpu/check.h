@@ -8,14 +8,14 @@
 
 static int failures;
 
-#define CHECK(condition, ...)                                              \
-    do {                                                                   \
-        if (!(condition)) {                                                \
-            failures++;                                                    \
+#define CHECK(condition, ...)                                               \
+    do {                                                                    \
+        if (!(condition)) {                                                 \
+            failures++;                                                     \
             fprintf(stderr, "%s:%d: %s: ", __FILE__, __LINE__, #condition); \
-            fprintf(stderr, __VA_ARGS__);                                  \
-            fputc('\n', stderr);                                           \
-        }                                                                  \
+            fprintf(stderr, __VA_ARGS__);                                   \
+            fputc('\n', stderr);                                            \
+        }                                                                   \
     } while (0)
 
 enum { SKIPPED = 77 };

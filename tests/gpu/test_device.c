@@ -181,8 +181,16 @@ static void products(fixture *f)
     mo_matmul_device device;
     for (int i = 0; i < BATCH * M * K; i++) fa[i] = (float)(a[i] = i * 37 % 101 - 50);
     for (int i = 0; i < K * N; i++) fb[i] = (float)(b[i] = i * 53 % 97 - 48);
-    mo_oracle_matmul s = {.batch = BATCH, .m = M, .n = N, .k = K, .a_batch = M * K, .a_m = K, .a_k = 1,
-                         .b_batch = 0, .b_k = 1, .b_n = K}; /* b is stored transposed */
+    mo_oracle_matmul s = {.batch = BATCH,
+                          .m = M,
+                          .n = N,
+                          .k = K,
+                          .a_batch = M * K,
+                          .a_m = K,
+                          .a_k = 1,
+                          .b_batch = 0,
+                          .b_k = 1,
+                          .b_n = K}; /* b is stored transposed */
     mo_compiled kernels = compiled(f, mo_matmul_request(f->arch));
     mo_matmul_open(&device, f->bench, &kernels, 1);
     CHECK(mo_matmul_run(&device, &s, false, a, b, c), "the float64 product failed");

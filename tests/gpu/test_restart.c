@@ -92,8 +92,10 @@ int main(void)
     compile_here(nvrtc);
     bool spoilt = driver_is_loaded();
     CHECK(run(bench, "fault", &error) == MO_CALL_FAILED, "a fault was not seen");
-    CHECK((run(bench, "twice", &error) == MO_CALL_OK) == !spoilt, "a worker behind a compile in this process");
-    printf("NVRTC %s %s the driver\n", mo_nvrtc_version(nvrtc), spoilt ? "initialises" : "does not initialise");
+    CHECK((run(bench, "twice", &error) == MO_CALL_OK) == !spoilt,
+          "a worker behind a compile in this process");
+    printf("NVRTC %s %s the driver\n", mo_nvrtc_version(nvrtc),
+           spoilt ? "initialises" : "does not initialise");
     mo_bench_free(bench);
     mo_nvrtc_close(nvrtc);
     printf("restart: %d failures\n", failures);

@@ -21,8 +21,9 @@ enum { THREADS = 64, WORDS = 4096, SHARED_BYTES = 16384, GROUP_SHARED = 40960, S
  *   g  a float within 1e-3
  *   h, b, m  a pair of f16, of bf16, of f16 (low) and bf16 (high), NaNs equal
  *   e, l, r, s  results of ex2, lg2, rcp, rsqrt
- * interleaved: word i belongs to slot i % slots, else to slot i / 64. With `group` the block is one warp group
- * of 128 threads, whose words count as those of 64 with twice the slots, and the GPU must be an sm_90. */
+ * interleaved: word i belongs to slot i % slots, else to slot i / 64. With `group` the block is one warp
+ * group of 128 threads, whose words count as those of 64 with twice the slots, and the GPU must be an sm_90.
+ */
 typedef struct {
     const char *kernel, *kinds;
     int slots;

@@ -39,11 +39,28 @@ static void times(fake_args a, float factor)
     for (int i = 0; i < FAKE_COUNT; i++) a.out[i] = factor * a.in[i];
 }
 
-static void twice(fake_args a) { times(a, 2.0f); }
-static void wrong(fake_args a) { times(a, 3.0f); }
-static void nothing(fake_args a) { (void)a; }
-static void fault(fake_args a) { (void)a; state.lost = true; }
-static void hang(fake_args a) { (void)a; state.hanging = true; }
+static void twice(fake_args a)
+{
+    times(a, 2.0f);
+}
+static void wrong(fake_args a)
+{
+    times(a, 3.0f);
+}
+static void nothing(fake_args a)
+{
+    (void)a;
+}
+static void fault(fake_args a)
+{
+    (void)a;
+    state.lost = true;
+}
+static void hang(fake_args a)
+{
+    (void)a;
+    state.hanging = true;
+}
 
 static _Noreturn void crash(fake_args a)
 {
@@ -75,20 +92,20 @@ static void jitter(fake_args a)
     state.now_us += (double)(state.launches * 7 % 5);
 }
 
-/* Fast at first: the launches before it was timed thoroughly. */
+/* The profiler records three graphs to time a job. */
 static void lucky(fake_args a)
 {
     times(a, 2.0f);
-    if (state.graphs > 40) state.now_us += 1;
+    if (state.graphs > 3 * FAKE_TIMED) state.now_us += 1;
 }
 
 static struct CUfunc_st functions[] = {
-    {"twice", twice, 10, 0},      {"close", twice, 10.1, 0},    {"slow", twice, 100, 0},
-    {"wrong", wrong, 5, 0},       {"nothing", nothing, 5, 0},   {"overrun", overrun, 5, 0},
-    {"clobber", clobber, 5, 0},   {"scratch", scratch, 5, 0},   {"jitter", jitter, 10, 0},
-    {"lucky", lucky, 9.95, 0},    {"hungry", twice, 5, 300000}, {"fault", fault, 5, 0},       {"hang", hang, 5, 0},
-    {"crash", crash, 5, 0},       {"read2", nothing, 20, 0},    {"read4", nothing, 20, 0},
-    {"read8", nothing, 20, 0},    {"flush", nothing, 20, 0},
+    {"twice", twice, 10, 0},    {"close", twice, 10.1, 0},    {"slow", twice, 100, 0},
+    {"wrong", wrong, 5, 0},     {"nothing", nothing, 5, 0},   {"overrun", overrun, 5, 0},
+    {"clobber", clobber, 5, 0}, {"scratch", scratch, 5, 0},   {"jitter", jitter, 10, 0},
+    {"lucky", lucky, 9.95, 0},  {"hungry", twice, 5, 300000}, {"fault", fault, 5, 0},
+    {"hang", hang, 5, 0},       {"crash", crash, 5, 0},       {"read2", nothing, 20, 0},
+    {"read4", nothing, 20, 0},  {"read8", nothing, 20, 0},    {"flush", nothing, 20, 0},
 };
 
 enum { ILLEGAL_ACCESS = 700, NOT_FOUND = 500, OUT_OF_MEMORY = 2 };
@@ -107,13 +124,41 @@ static mo_cu_result status(void)
     return state.lost ? ILLEGAL_ACCESS : 0;
 }
 
-static mo_cu_result f_init(unsigned flags) { (void)flags; return 0; }
-static mo_cu_result f_version(int *version) { *version = 13000; return 0; }
-static mo_cu_result f_count(int *count) { *count = 1; return 0; }
-static mo_cu_result f_context_set(mo_cu_context context) { (void)context; return 0; }
-static mo_cu_result f_release(mo_cu_device device) { (void)device; return 0; }
-static mo_cu_result f_synchronize(mo_cu_stream stream) { (void)stream; return status(); }
-static mo_cu_result f_event_synchronize(mo_cu_event event) { (void)event; return status(); }
+static mo_cu_result f_init(unsigned flags)
+{
+    (void)flags;
+    return 0;
+}
+static mo_cu_result f_version(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+static mo_cu_result f_count(int *count)
+{
+    *count = 1;
+    return 0;
+}
+static mo_cu_result f_context_set(mo_cu_context context)
+{
+    (void)context;
+    return 0;
+}
+static mo_cu_result f_release(mo_cu_device device)
+{
+    (void)device;
+    return 0;
+}
+static mo_cu_result f_synchronize(mo_cu_stream stream)
+{
+    (void)stream;
+    return status();
+}
+static mo_cu_result f_event_synchronize(mo_cu_event event)
+{
+    (void)event;
+    return status();
+}
 
 static mo_cu_result f_error(mo_cu_result result, const char **text)
 {
@@ -175,7 +220,10 @@ static mo_cu_result f_alloc(mo_cu_pointer *pointer, size_t bytes)
     return memory == NULL ? OUT_OF_MEMORY : 0;
 }
 
-static void *at(mo_cu_pointer pointer) { return (void *)(uintptr_t)pointer; }
+static void *at(mo_cu_pointer pointer)
+{
+    return (void *)(uintptr_t)pointer;
+}
 
 static mo_cu_result f_free(mo_cu_pointer pointer)
 {
@@ -216,7 +264,11 @@ static mo_cu_result f_load(mo_cu_module *module, const void *image)
     return strcmp(image, fake_cuda_image()) == 0 ? 0 : 200;
 }
 
-static mo_cu_result f_unload(mo_cu_module module) { (void)module; return 0; }
+static mo_cu_result f_unload(mo_cu_module module)
+{
+    (void)module;
+    return 0;
+}
 
 static mo_cu_result f_function(mo_cu_function *function, mo_cu_module module, const char *name)
 {
@@ -230,7 +282,7 @@ static mo_cu_result f_function(mo_cu_function *function, mo_cu_module module, co
 
 static mo_cu_result f_function_get(int *value, unsigned attribute, mo_cu_function function)
 {
-    *value = attribute == MO_CU_FUNCTION_MAX_THREADS    ? 1024
+    *value = attribute == MO_CU_FUNCTION_MAX_THREADS     ? 1024
              : attribute == MO_CU_FUNCTION_STATIC_SHARED ? function->shared
              : attribute == MO_CU_FUNCTION_REGISTERS     ? 32
                                                          : 0;
@@ -276,7 +328,11 @@ static mo_cu_result f_stream(mo_cu_stream *stream, unsigned flags)
     return 0;
 }
 
-static mo_cu_result f_stream_destroy(mo_cu_stream stream) { (void)stream; return 0; }
+static mo_cu_result f_stream_destroy(mo_cu_stream stream)
+{
+    (void)stream;
+    return 0;
+}
 
 static mo_cu_result f_capture(mo_cu_stream stream, unsigned mode)
 {

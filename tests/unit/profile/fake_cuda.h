@@ -5,7 +5,10 @@
 
 #include "gpu/driver.h"
 
-enum { FAKE_COUNT = 64 }; /* elements (f32) of every buffer that the fake kernels use */
+enum {
+    FAKE_COUNT = 64, /* elements (f32) of every buffer that the fake kernels use */
+    FAKE_TIMED = 7
+};
 
 /* Loaders for the worker: one with a GPU, one without. */
 mo_status fake_cuda_load(mo_cuda *cuda, mo_error *error);
@@ -18,7 +21,7 @@ mo_status fake_cuda_absent(mo_cuda *cuda, mo_error *error);
  *    close            the same in 10.1
  *    wrong            output = 3 * input
  *    jitter           twice, each launch 10 to 14 microseconds
- *    lucky            the same in 9.95, but in 10.95 once several jobs were timed
+ *    lucky            the same in 9.95, but in 10.95 once FAKE_TIMED jobs were timed
  *    nothing          writes nothing
  *    overrun          twice, and one element behind the output
  *    clobber          twice, and changes the input

@@ -19,7 +19,8 @@ static const char product_text[] =
     "{\"format\": \"mirage-opt/1\", \"name\": \"product\","
     " \"inputs\": [{\"name\": \"X\", \"shape\": [4, 64], \"dtype\": \"f16\"},"
     "              {\"name\": \"W\", \"shape\": [64, 32], \"dtype\": \"f16\"}],"
-    " \"nodes\": [{\"op\": \"matmul\", \"inputs\": [\"X\", \"W\"], \"output\": \"Y\"}], \"outputs\": [\"Y\"]}";
+    " \"nodes\": [{\"op\": \"matmul\", \"inputs\": [\"X\", \"W\"], \"output\": \"Y\"}],"
+    " \"outputs\": [\"Y\"]}";
 
 typedef struct {
     mo_arena *arena;

@@ -31,7 +31,7 @@ typedef struct {
     mo_error error;
 } fixture;
 
-/* Sources that ask for it do not compile, or take the compiler down; everything else becomes the fake image. */
+/* Sources that ask for it do not compile, or take the compiler down; all else becomes the fake image. */
 static void compile(void *context, const mo_compile_request *request, mo_compiled *result)
 {
     (void)context;
@@ -96,10 +96,18 @@ Test(profile, each_fault_costs_its_candidate_only)
 {
     static const struct {
         const char *kernel, *status;
-    } expected[] = {{"slow", "timed"}, {"does not compile", "compile-error"}, {"wrong", "numeric-failure"},
-                    {"nothing", "numeric-failure"}, {"fault", "launch-failure"}, {"crash", "launch-failure"},
-                    {"overrun", "launch-failure"}, {"clobber", "launch-failure"}, {"hungry", "no-fit"},
-                    {"twice", "timed"}, {"scratch", "timed"}, {"slow", "slower"}};
+    } expected[] = {{"slow", "timed"},
+                    {"does not compile", "compile-error"},
+                    {"wrong", "numeric-failure"},
+                    {"nothing", "numeric-failure"},
+                    {"fault", "launch-failure"},
+                    {"crash", "launch-failure"},
+                    {"overrun", "launch-failure"},
+                    {"clobber", "launch-failure"},
+                    {"hungry", "no-fit"},
+                    {"twice", "timed"},
+                    {"scratch", "timed"},
+                    {"slow", "slower"}};
     const int n = sizeof expected / sizeof *expected;
     fixture f;
     open_fixture(&f);
@@ -177,13 +185,15 @@ Test(profile, the_deadline_ends_a_compile)
     mo_arena_free(f.arena);
 }
 
+/* Four are timed together; the fifth lucky one must not win by not being among them. */
 Test(profile, more_ties_than_are_timed_together)
 {
     fixture f;
     open_fixture(&f);
-    for (int i = 0; i < 7; i++) add(&f, i % 2 == 0 ? "twice" : "lucky");
+    for (int i = 0; i < FAKE_TIMED; i++) add(&f, i < 5 ? "lucky" : "twice");
     run(&f);
     const mo_profile_outcome *winner = &f.result.outcomes[f.result.winner];
+    cr_assert_geq(f.result.winner, 5);
     cr_assert_geq(winner->times.runs, 33, "the winner was timed once");
     cr_assert(fabs(winner->times.median - 10) < 0.01, "%g us", winner->times.median);
     mo_arena_free(f.arena);
@@ -201,6 +211,40 @@ Test(profile, near_ties_are_timed_again)
     cr_assert_geq(f.result.outcomes[0].times.runs, 33, "three rounds of eleven");
     cr_assert_geq(f.result.outcomes[2].times.runs, 33);
     cr_assert_lt(f.result.outcomes[1].times.runs, 33);
+    mo_arena_free(f.arena);
+}
+
+Test(profile, the_baseline_is_timed_with_the_winner)
+{
+    fixture f;
+    open_fixture(&f);
+    add(&f, "twice");
+    add(&f, "slow");
+    add(&f, "slow");
+    f.request.baseline = 2;
+    f.request.n_baselines = 1;
+    run(&f);
+    cr_assert_eq(f.result.winner, 0);
+    cr_assert_geq(f.result.outcomes[0].times.runs, 33);
+    cr_assert_lt(f.result.outcomes[1].times.runs, 33);
+    cr_assert_geq(f.result.outcomes[2].times.runs, 33);
+    cr_assert(fabs(f.result.baseline_us - 100) < 0.1);
+    mo_arena_free(f.arena);
+}
+
+/* The unfused program wins only by being the fastest, and is then compared with itself. */
+Test(profile, an_unfused_winner)
+{
+    fixture f;
+    open_fixture(&f);
+    add(&f, "slow");
+    add(&f, "close");
+    add(&f, "twice");
+    f.request.baseline = 1;
+    f.request.n_baselines = 2;
+    run(&f);
+    cr_assert_eq(f.result.winner, 2);
+    cr_assert_eq(f.result.baseline_us, f.result.outcomes[2].times.median);
     mo_arena_free(f.arena);
 }
 

@@ -3,7 +3,10 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * fabs(b); }
+static bool near(double a, double b)
+{
+    return fabs(a - b) <= 1e-9 * fabs(b);
+}
 
 Test(stats, quantiles_interpolate)
 {

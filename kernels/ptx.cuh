@@ -879,6 +879,17 @@ template <int N> MO_DEV void mo_wgmma_wait()
 #endif
 }
 
+/* After the wait: the compiler, which does not know what the wait is for, moves no use of d before this. */
+MO_DEV void mo_wgmma_settle(float (&d)[128])
+{
+#ifdef MO_EMU
+    (void)d;
+#else
+#pragma unroll
+    for (int i = 0; i < 128; i++) asm volatile("" : "+f"(d[i]) :: "memory");
+#endif
+}
+
 /* d[64x256] += a[64x16] b[256x16]^T in f16, asynchronously; a and b are tiles. With g = lane / 4 and
  * t = lane % 4, warp w of the group holds in d[4 j..4 j + 3] of the columns 8 j + 2 t and the next one: row
  * 16 w + g, then row 16 w + g + 8. */

@@ -82,6 +82,7 @@ static const char wgmma_text[] =
     "        mo_wgmma_commit();\n"
     "        mo_wgmma_wait<0>();\n"
     "    }\n"
+    "    mo_wgmma_settle(c);\n"
     "    float sum = 0.f;\n"
     "#pragma unroll\n"
     "    for (int i = 0; i < 128; i++) sum += c[i];\n"

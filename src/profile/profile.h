@@ -1,6 +1,6 @@
 /* Profiling: compile the candidates, check their numbers, time them, and measure the limits.
  *
- * Candidates compile in parallel; each then runs in the worker process (profile/worker.h): once on every
+ * Candidates compile in parallel, in a child process; each then runs in the worker process (profile/worker.h): once on every
  * input set with poisoned buffers, and only if all its numbers are within what is allowed is it timed,
  * with a cold L2. A candidate that fails costs itself alone and has a status that says how. The baseline
  * goes first and is treated like any other. Near ties are timed again together. The limits are measured

@@ -284,6 +284,7 @@ extern "C" __global__ void __launch_bounds__(128) warp_group(const unsigned *in,
     mo_wgmma_f16(d, a + 6, b + 6);
     mo_wgmma_commit();
     mo_wgmma_wait<0>();
+    mo_wgmma_settle(d);
     for (int i = 0; i < 32; i++)
         out[i * 128 + t] = mo_as_uint(d[4 * i] + 2 * d[4 * i + 1] + 3 * d[4 * i + 2] + 4 * d[4 * i + 3]);
 #endif

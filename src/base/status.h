@@ -9,11 +9,11 @@
 
 typedef enum {
     MO_OK = 0,
-    MO_ERR_SPEEDUP = 1,     /* --require-speedup was not met */
-    MO_ERR_USER = 2,        /* usage, bad input, unreadable input, unwritable destination */
-    MO_ERR_ENV = 3,         /* a GPU, driver or NVRTC that was asked for is missing */
-    MO_ERR_NUMERIC = 4,     /* even the unfused program fails the numeric gate */
-    MO_ERR_BUDGET = 5,      /* the budget ended before anything could be emitted */
+    MO_ERR_SPEEDUP = 1, /* --require-speedup was not met */
+    MO_ERR_USER = 2,    /* usage, bad input, unreadable input, unwritable destination */
+    MO_ERR_ENV = 3,     /* a GPU, driver or NVRTC that was asked for is missing */
+    MO_ERR_NUMERIC = 4, /* even the unfused program fails the numeric gate */
+    MO_ERR_BUDGET = 5,  /* the budget ended before anything could be emitted */
     MO_ERR_UNDECIDED = 6,
     MO_ERR_INTERNAL = 70,
     MO_ERR_IO = 74,
@@ -38,9 +38,9 @@ _Noreturn void mo_bug(const char *file, int line, const char *format, ...)
 #define MO_BUG(...) mo_bug(__FILE__, __LINE__, __VA_ARGS__)
 
 /* A condition that only a defect of this program can break. Kept in release builds. */
-#define MO_CHECK(condition)                                           \
-    do {                                                              \
-        if (!(condition)) MO_BUG("check failed: %s", #condition);     \
+#define MO_CHECK(condition)                                       \
+    do {                                                          \
+        if (!(condition)) MO_BUG("check failed: %s", #condition); \
     } while (0)
 
 #endif

@@ -12,7 +12,7 @@ typedef struct {
 void mo_str_add(mo_str *s, const char *text);
 void mo_str_add_bytes(mo_str *s, const void *bytes, size_t length);
 void mo_str_printf(mo_str *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void mo_str_clear(mo_str *s);           /* length 0, memory kept */
+void mo_str_clear(mo_str *s); /* length 0, memory kept */
 void mo_str_free(mo_str *s);
 const char *mo_str_text(const mo_str *s); /* never NULL */
 

@@ -290,7 +290,8 @@ static int next_winner(const mo_outcome *outcome)
 {
     int best = -1;
     for (int i = 0; i < outcome->search.n_candidates; i++) {
-        const mo_profile_outcome *c = &outcome->profile.outcomes[i], *b = best < 0 ? NULL : &outcome->profile.outcomes[best];
+        const mo_profile_outcome *c = &outcome->profile.outcomes[i],
+                                 *b = best < 0 ? NULL : &outcome->profile.outcomes[best];
         if (outcome->measured) {
             if (c->status != MO_PROFILE_TIMED) continue;
             if (b == NULL || c->times.median < b->times.median) best = i;
@@ -307,12 +308,15 @@ static int next_winner(const mo_outcome *outcome)
 static mo_status confirm_winner(run *r, mo_error *error)
 {
     mo_outcome *outcome = r->outcome;
-    mo_verify_options options = {.delta = outcome->options->verify_delta, .seed = (uint64_t)outcome->options->seed,
-                                 .threads = outcome->threads, .max_products = CONFIRM_PRODUCTS};
+    mo_verify_options options = {.delta = outcome->options->verify_delta,
+                                 .seed = (uint64_t)outcome->options->seed,
+                                 .threads = outcome->threads,
+                                 .max_products = CONFIRM_PRODUCTS};
     while (outcome->profile.winner >= 0) {
         int w = outcome->profile.winner;
         mo_verify_report report;
-        mo_equiv verdict = mo_verify_mugraph(outcome->program, outcome->search.candidates[w], &options, &report);
+        mo_equiv verdict =
+            mo_verify_mugraph(outcome->program, outcome->search.candidates[w], &options, &report);
         if (verdict == MO_EQUAL_TESTED) outcome->search.equivalence[w] = report;
         if (verdict != MO_DIFFERENT) return MO_OK;
         outcome->profile.outcomes[w].status = MO_PROFILE_NUMERIC_FAILURE;

@@ -85,7 +85,8 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
         int *tensors;
         bool *written;
         mo_launch *to = &emitted->launches[k];
-        *to = (mo_launch){.kernel = kernel->name, .cluster = {launch.cluster > 1 ? launch.cluster : 1, 1, 1},
+        *to = (mo_launch){.kernel = kernel->name,
+                          .cluster = {launch.cluster > 1 ? launch.cluster : 1, 1, 1},
                           .shared_bytes = launch.shared_bytes};
         memcpy(to->grid, launch.grid, sizeof to->grid);
         memcpy(to->block, launch.block, sizeof to->block);
@@ -122,7 +123,8 @@ static void head_comment(mo_str *out, const mo_mugraph *graph, int arch, const m
     for (int k = 0; k < graph->n_kernels; k++) mo_emit_picture(&text, graph, k);
     comment_lines(out, mo_str_text(&text));
     mo_str_free(&text);
-    mo_str_printf(out, "\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < %d\n#error \"made for sm_%d\"\n#endif\n\n",
+    mo_str_printf(out,
+                  "\n#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < %d\n#error \"made for sm_%d\"\n#endif\n\n",
                   arch * 10, arch);
 }
 

@@ -9,22 +9,22 @@ typedef enum { MO_ARG_INPUT, MO_ARG_OUTPUT, MO_ARG_WORKSPACE } mo_arg_kind;
 
 typedef struct {
     mo_arg_kind kind;
-    int index;          /* INPUT: program input; OUTPUT: position among the program's outputs */
-    int64_t offset;     /* WORKSPACE: bytes */
+    int index;      /* INPUT: program input; OUTPUT: position among the program's outputs */
+    int64_t offset; /* WORKSPACE: bytes */
 } mo_arg;
 
 typedef struct {
     const char *kernel; /* extern "C" name */
     unsigned grid[3], cluster[3], block[3];
-    unsigned shared_bytes;          /* dynamic shared memory */
-    int n_args;                     /* every argument is a pointer */
+    unsigned shared_bytes; /* dynamic shared memory */
+    int n_args;            /* every argument is a pointer */
     mo_arg *args;
 } mo_launch;
 
 typedef struct {
-    const char *source;   /* the whole file; host part behind #ifndef __CUDACC_RTC__ */
+    const char *source; /* the whole file; host part behind #ifndef __CUDACC_RTC__ */
     int n_launches;
-    mo_launch *launches;  /* in order */
+    mo_launch *launches; /* in order */
     int64_t workspace_bytes;
 } mo_emitted;
 
@@ -33,7 +33,8 @@ typedef struct {
     const char *options;      /* the options that decide the graph */
     const char *measurements; /* several lines, without comment markers */
     const char *version;      /* of the tool */
-    const mo_mugraph *self_test; /* the program as written, PLAIN schedules: what the file's main compares with */
+    const mo_mugraph
+        *self_test; /* the program as written, PLAIN schedules: what the file's main compares with */
 } mo_emit_header;
 
 /* The parts of the device library that `code` uses, in order, appended to *out. */

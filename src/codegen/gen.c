@@ -83,7 +83,8 @@ const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *
     case MO_OP_CLAMP:
         return mo_arena_printf(gen->arena, "mo_clamp(%s, %s, %s)", a, mo_gen_number(gen, node->min),
                                mo_gen_number(gen, node->max));
-    case MO_OP_GELU: return mo_arena_printf(gen->arena, "mo_gelu_%s(%s)", node->approximate_tanh ? "tanh" : "erf", a);
+    case MO_OP_GELU:
+        return mo_arena_printf(gen->arena, "mo_gelu_%s(%s)", node->approximate_tanh ? "tanh" : "erf", a);
     case MO_OP_CAST:
         if (node->dtype == MO_F32) return a;
         return mo_arena_printf(gen->arena, "mo_round<%s>(%s)", mo_gen_type(node->dtype), a);
@@ -118,7 +119,8 @@ const char *mo_gen_tensor(mo_gen *gen, int tensor)
 const char *mo_gen_value_name(mo_gen *gen, int node)
 {
     const mo_prim_node *n = &gen->g->nodes[node];
-    if (n->op == MO_OP_ITER) return mo_arena_printf(gen->arena, "%s_v%d", mo_gen_tensor(gen, n->access.tensor), node);
+    if (n->op == MO_OP_ITER)
+        return mo_arena_printf(gen->arena, "%s_v%d", mo_gen_tensor(gen, n->access.tensor), node);
     return mo_arena_printf(gen->arena, "%s%d", mo_op_name(n->op), node);
 }
 
@@ -144,18 +146,20 @@ const char *mo_gen_describe(mo_gen *gen, int node)
     return text;
 }
 
-const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access, const char *const index[MO_MAX_AXES])
+const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access,
+                          const char *const index[MO_MAX_AXES])
 {
     int64_t reach = 0;
     MO_FOR_AXES(a, axes) reach += access->stride[a] * (gen->g->axes[a].extent - 1);
     const char *cast = reach > INT32_MAX ? "(long long)" : "";
     mo_str out = {0};
-    MO_FOR_AXES(a, axes)
-    {
+    MO_FOR_AXES(a, axes) {
         if (index[a] == NULL || access->stride[a] == 0) continue;
         const char *plus = out.length > 0 ? " + " : "";
-        if (access->stride[a] == 1) mo_str_printf(&out, "%s%s", plus, index[a]);
-        else mo_str_printf(&out, "%s%s%s * %lld", plus, cast, index[a], (long long)access->stride[a]);
+        if (access->stride[a] == 1)
+            mo_str_printf(&out, "%s%s", plus, index[a]);
+        else
+            mo_str_printf(&out, "%s%s%s * %lld", plus, cast, index[a], (long long)access->stride[a]);
     }
     const char *text = out.length == 0 ? "0" : mo_arena_strdup(gen->arena, mo_str_text(&out));
     mo_str_free(&out);

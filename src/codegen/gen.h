@@ -12,11 +12,11 @@ typedef struct {
     const mo_mugraph *mugraph;
     const mo_kernel *kernel;
     const mo_prim *g;
-    int arch;              /* 80, 90, ... */
+    int arch; /* 80, 90, ... */
     mo_str text;
     int indent;
-    int unique;            /* for names that must not clash */
-    const char *reason;    /* why the kernel cannot be emitted; NULL so far */
+    int unique;         /* for names that must not clash */
+    const char *reason; /* why the kernel cannot be emitted; NULL so far */
 } mo_gen;
 
 /* One line of code at the current indentation. A line that ends with '{' indents what follows; one that
@@ -42,7 +42,8 @@ const char *mo_gen_value_name(mo_gen *gen, int node);
 const char *mo_gen_describe(mo_gen *gen, int node);
 
 /* Offset of an access as an expression: index[a] is the expression for axis a (NULL: skipped, index 0). */
-const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access, const char *const index[MO_MAX_AXES]);
+const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access,
+                          const char *const index[MO_MAX_AXES]);
 
 const char *mo_gen_tensor(mo_gen *gen, int tensor); /* symbol */
 
@@ -56,7 +57,7 @@ int mo_gen_parameters(mo_arena *arena, const mo_kernel *kernel, int **tensors, b
 typedef struct {
     unsigned grid[3], block[3];
     unsigned shared_bytes;
-    unsigned cluster;          /* blocks along x; 0 and 1: none */
+    unsigned cluster; /* blocks along x; 0 and 1: none */
 } mo_gen_launch;
 
 bool mo_gen_plain(mo_gen *gen, mo_gen_launch *launch);

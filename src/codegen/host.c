@@ -14,10 +14,11 @@ static void launch_argument(mo_str *out, const mo_mugraph *graph, const mo_arg *
 {
     const mo_program *program = graph->program;
     if (arg->kind == MO_ARG_INPUT)
-        mo_str_printf(out, "(const %s *)inputs[%d]", device_type(program->tensors[arg->index].dtype), arg->index);
-    else if (arg->kind == MO_ARG_OUTPUT)
-        mo_str_printf(out, "(%s *)outputs[%d]", device_type(program->tensors[program->outputs[arg->index]].dtype),
+        mo_str_printf(out, "(const %s *)inputs[%d]", device_type(program->tensors[arg->index].dtype),
                       arg->index);
+    else if (arg->kind == MO_ARG_OUTPUT)
+        mo_str_printf(out, "(%s *)outputs[%d]",
+                      device_type(program->tensors[program->outputs[arg->index]].dtype), arg->index);
     else
         mo_str_printf(out, "(%s *)((char *)workspace + %lld)", device_type(graph->tensors[arg->index].dtype),
                       (long long)arg->offset);
@@ -26,10 +27,11 @@ static void launch_argument(mo_str *out, const mo_mugraph *graph, const mo_arg *
 static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *launch)
 {
     if (launch->shared_bytes > 48 * 1024)
-        mo_str_printf(out,
-                      "    error = cudaFuncSetAttribute((const void *)%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "
-                      "%u);\n    if (error != cudaSuccess) return (int)error;\n",
-                      launch->kernel, launch->shared_bytes);
+        mo_str_printf(
+            out,
+            "    error = cudaFuncSetAttribute((const void *)%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "
+            "%u);\n    if (error != cudaSuccess) return (int)error;\n",
+            launch->kernel, launch->shared_bytes);
     mo_str_printf(out, "    %s<<<dim3(%u, %u, %u), dim3(%u, %u, %u), %u, (cudaStream_t)stream>>>(\n        ",
                   launch->kernel, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                   launch->block[1], launch->block[2], launch->shared_bytes);
@@ -37,18 +39,27 @@ static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *l
         if (i > 0) mo_str_add(out, ", ");
         launch_argument(out, graph, &launch->args[i]);
     }
-    mo_str_add(out, ");\n    error = cudaGetLastError();\n    if (error != cudaSuccess) return (int)error;\n");
+    mo_str_add(out,
+               ");\n    error = cudaGetLastError();\n    if (error != cudaSuccess) return (int)error;\n");
 }
 
 /* The body of a launch function: pointer checks, then every kernel in order. */
 static void launch_function(mo_str *out, const mo_mugraph *graph, const mo_emitted *emitted, const char *name)
 {
     const mo_program *program = graph->program;
-    mo_str_printf(out, "int %s(const void *const *inputs, void *const *outputs, void *workspace, void *stream)\n{\n", name);
-    mo_str_printf(out, "    for (int i = 0; i < %d; i++)\n        if ((unsigned long long)inputs[i] %% 16 != 0) return "
-                       "(int)cudaErrorMisalignedAddress;\n", program->n_inputs);
-    mo_str_printf(out, "    for (int i = 0; i < %d; i++)\n        if ((unsigned long long)outputs[i] %% 16 != 0) return "
-                       "(int)cudaErrorMisalignedAddress;\n", program->n_outputs);
+    mo_str_printf(
+        out, "int %s(const void *const *inputs, void *const *outputs, void *workspace, void *stream)\n{\n",
+        name);
+    mo_str_printf(
+        out,
+        "    for (int i = 0; i < %d; i++)\n        if ((unsigned long long)inputs[i] %% 16 != 0) return "
+        "(int)cudaErrorMisalignedAddress;\n",
+        program->n_inputs);
+    mo_str_printf(
+        out,
+        "    for (int i = 0; i < %d; i++)\n        if ((unsigned long long)outputs[i] %% 16 != 0) return "
+        "(int)cudaErrorMisalignedAddress;\n",
+        program->n_outputs);
     if (emitted->workspace_bytes > 0)
         mo_str_add(out, "    if (workspace == nullptr || (unsigned long long)workspace % 256 != 0) return "
                         "(int)cudaErrorMisalignedAddress;\n");
@@ -59,7 +70,9 @@ static void launch_function(mo_str *out, const mo_mugraph *graph, const mo_emitt
 
 static void typed_wrapper(mo_str *out, const mo_program *program)
 {
-    mo_str_printf(out, "\n/* Typed form: inputs, outputs, workspace, stream. */\n[[maybe_unused]] static inline int %s_call(",
+    mo_str_printf(out,
+                  "\n/* Typed form: inputs, outputs, workspace, stream. */\n[[maybe_unused]] static inline "
+                  "int %s_call(",
                   program->symbol);
     for (int i = 0; i < program->n_inputs; i++)
         mo_str_printf(out, "const %s *in_%s, ", cuda_type(program->tensors[i].dtype), program->symbols[i]);
@@ -67,11 +80,13 @@ static void typed_wrapper(mo_str *out, const mo_program *program)
         mo_str_printf(out, "%s *out%d_%s, ", cuda_type(program->tensors[program->outputs[i]].dtype), i,
                       program->symbols[program->outputs[i]]);
     mo_str_add(out, "void *workspace, cudaStream_t stream)\n{\n    const void *inputs[] = {");
-    for (int i = 0; i < program->n_inputs; i++) mo_str_printf(out, "%sin_%s", i > 0 ? ", " : "", program->symbols[i]);
+    for (int i = 0; i < program->n_inputs; i++)
+        mo_str_printf(out, "%sin_%s", i > 0 ? ", " : "", program->symbols[i]);
     mo_str_add(out, "};\n    void *outputs[] = {");
     for (int i = 0; i < program->n_outputs; i++)
         mo_str_printf(out, "%sout%d_%s", i > 0 ? ", " : "", i, program->symbols[program->outputs[i]]);
-    mo_str_printf(out, "};\n    return %s_launch(inputs, outputs, workspace, (void *)stream);\n}\n", program->symbol);
+    mo_str_printf(out, "};\n    return %s_launch(inputs, outputs, workspace, (void *)stream);\n}\n",
+                  program->symbol);
 }
 
 void mo_emit_host(mo_str *out, const mo_mugraph *graph, const mo_emitted *emitted)
@@ -80,12 +95,14 @@ void mo_emit_host(mo_str *out, const mo_mugraph *graph, const mo_emitted *emitte
     mo_str_add(out, "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n\n");
     mo_str_printf(out, "extern \"C\" size_t %s_workspace_bytes(void)\n{\n    return %lld;\n}\n\n", symbol,
                   (long long)emitted->workspace_bytes);
-    mo_str_printf(out,
-                  "/* Once for each workspace; nothing needs to be prepared for these kernels. */\n"
-                  "extern \"C\" int %s_workspace_init(void *workspace, void *stream)\n{\n    (void)workspace;\n"
-                  "    (void)stream;\n    return 0;\n}\n\n",
-                  symbol);
-    mo_str_add(out, "/* Returns 0 or a cudaError_t. Inputs and outputs in the program's order. */\nextern \"C\" ");
+    mo_str_printf(
+        out,
+        "/* Once for each workspace; nothing needs to be prepared for these kernels. */\n"
+        "extern \"C\" int %s_workspace_init(void *workspace, void *stream)\n{\n    (void)workspace;\n"
+        "    (void)stream;\n    return 0;\n}\n\n",
+        symbol);
+    mo_str_add(out,
+               "/* Returns 0 or a cudaError_t. Inputs and outputs in the program's order. */\nextern \"C\" ");
     mo_str name = {0};
     mo_str_printf(&name, "%s_launch", symbol);
     launch_function(out, graph, emitted, mo_str_text(&name));
@@ -110,22 +127,30 @@ static const char main_helpers[] =
     "        sum += (float)(mo_test_state >> 40) / 16777216.0f;\n    }\n    return sum;\n}\n\n"
     "static void mo_test_check(int status, const char *what)\n{\n    if (status == 0) return;\n"
     "    printf(\"%s: %s\\n\", what, cudaGetErrorString((cudaError_t)status));\n    exit(1);\n}\n\n"
-    "template <typename T> static T *mo_test_input(long long count, float scale)\n{\n    std::vector<T> host(count);\n"
+    "template <typename T> static T *mo_test_input(long long count, float scale)\n{\n    std::vector<T> "
+    "host(count);\n"
     "    for (T &x : host) x = T(mo_test_normal() * scale);\n    T *device = nullptr;\n"
     "    mo_test_check((int)cudaMalloc(&device, count * sizeof(T)), \"cudaMalloc\");\n"
-    "    mo_test_check((int)cudaMemcpy(device, host.data(), count * sizeof(T), cudaMemcpyHostToDevice), \"cudaMemcpy\");\n"
+    "    mo_test_check((int)cudaMemcpy(device, host.data(), count * sizeof(T), cudaMemcpyHostToDevice), "
+    "\"cudaMemcpy\");\n"
     "    return device;\n}\n\n"
-    "static void *mo_test_poisoned(size_t bytes)\n{\n    void *device = nullptr;\n    if (bytes == 0) return nullptr;\n"
+    "static void *mo_test_poisoned(size_t bytes)\n{\n    void *device = nullptr;\n    if (bytes == 0) return "
+    "nullptr;\n"
     "    mo_test_check((int)cudaMalloc(&device, bytes), \"cudaMalloc\");\n"
     "    mo_test_check((int)cudaMemset(device, 0xff, bytes), \"cudaMemset\");\n    return device;\n}\n\n"
     "/* Relative error in the Frobenius norm; NaN counts as failure. */\n"
-    "template <typename T> static bool mo_test_equal(const void *ours, const void *theirs, long long count, double limit)\n{\n"
+    "template <typename T> static bool mo_test_equal(const void *ours, const void *theirs, long long count, "
+    "double limit)\n{\n"
     "    std::vector<T> a(count), b(count);\n"
-    "    mo_test_check((int)cudaMemcpy(a.data(), ours, count * sizeof(T), cudaMemcpyDeviceToHost), \"cudaMemcpy\");\n"
-    "    mo_test_check((int)cudaMemcpy(b.data(), theirs, count * sizeof(T), cudaMemcpyDeviceToHost), \"cudaMemcpy\");\n"
+    "    mo_test_check((int)cudaMemcpy(a.data(), ours, count * sizeof(T), cudaMemcpyDeviceToHost), "
+    "\"cudaMemcpy\");\n"
+    "    mo_test_check((int)cudaMemcpy(b.data(), theirs, count * sizeof(T), cudaMemcpyDeviceToHost), "
+    "\"cudaMemcpy\");\n"
     "    double difference = 0, norm = 0;\n    for (long long i = 0; i < count; i++) {\n"
-    "        double x = (double)(float)a[i], y = (double)(float)b[i];\n        difference += (x - y) * (x - y);\n"
-    "        norm += y * y;\n    }\n    double error = norm > 0 ? sqrt(difference / norm) : sqrt(difference);\n"
+    "        double x = (double)(float)a[i], y = (double)(float)b[i];\n        difference += (x - y) * (x - "
+    "y);\n"
+    "        norm += y * y;\n    }\n    double error = norm > 0 ? sqrt(difference / norm) : "
+    "sqrt(difference);\n"
     "    if (error <= limit) return true;\n    printf(\"relative error %g exceeds %g\\n\", error, limit);\n"
     "    return false;\n}\n\n";
 
@@ -159,29 +184,39 @@ void mo_emit_main(mo_str *out, const mo_mugraph *reference, const mo_emitted *em
     mo_str_add(out, "static ");
     launch_function(out, reference, emitted, "mo_test_reference");
     mo_str_add(out, "\nint main()\n{\n");
-    mo_str_printf(out, "    const void *inputs[%d];\n    void *outputs[%d], *expected[%d];\n", program->n_inputs + 1,
-                  program->n_outputs, program->n_outputs);
+    mo_str_printf(out, "    const void *inputs[%d];\n    void *outputs[%d], *expected[%d];\n",
+                  program->n_inputs + 1, program->n_outputs, program->n_outputs);
     for (int i = 0; i < program->n_inputs; i++)
-        mo_str_printf(out, "    inputs[%d] = mo_test_input<%s>(%lld, (float)%g);\n", i, cuda_type(program->tensors[i].dtype),
-                      span(&program->tensors[i]), input_scale(program, i));
+        mo_str_printf(out, "    inputs[%d] = mo_test_input<%s>(%lld, (float)%g);\n", i,
+                      cuda_type(program->tensors[i].dtype), span(&program->tensors[i]),
+                      input_scale(program, i));
     for (int i = 0; i < program->n_outputs; i++) {
         const mo_tensor *t = &program->tensors[program->outputs[i]];
-        mo_str_printf(out, "    outputs[%d] = mo_test_poisoned(%lldll * %d);\n    expected[%d] = mo_test_poisoned(%lldll * %d);\n", i,
-                      (long long)mo_shape_elements(t->shape), mo_dtype_size(t->dtype), i,
+        mo_str_printf(out,
+                      "    outputs[%d] = mo_test_poisoned(%lldll * %d);\n    expected[%d] = "
+                      "mo_test_poisoned(%lldll * %d);\n",
+                      i, (long long)mo_shape_elements(t->shape), mo_dtype_size(t->dtype), i,
                       (long long)mo_shape_elements(t->shape), mo_dtype_size(t->dtype));
     }
     mo_str_printf(out, "    void *workspace = mo_test_poisoned(%s_workspace_bytes());\n", program->symbol);
-    mo_str_printf(out, "    mo_test_check(%s_workspace_init(workspace, nullptr), \"workspace_init\");\n", program->symbol);
-    mo_str_printf(out, "    mo_test_check(%s_launch(inputs, outputs, workspace, nullptr), \"launch\");\n", program->symbol);
-    mo_str_printf(out, "    mo_test_check(mo_test_reference(inputs, expected, mo_test_poisoned(%lld), nullptr), \"reference\");\n",
+    mo_str_printf(out, "    mo_test_check(%s_workspace_init(workspace, nullptr), \"workspace_init\");\n",
+                  program->symbol);
+    mo_str_printf(out, "    mo_test_check(%s_launch(inputs, outputs, workspace, nullptr), \"launch\");\n",
+                  program->symbol);
+    mo_str_printf(out,
+                  "    mo_test_check(mo_test_reference(inputs, expected, mo_test_poisoned(%lld), nullptr), "
+                  "\"reference\");\n",
                   (long long)emitted->workspace_bytes);
     mo_str_add(out, "    mo_test_check((int)cudaDeviceSynchronize(), \"kernels\");\n    bool ok = true;\n");
     for (int i = 0; i < program->n_outputs; i++) {
         const mo_tensor *t = &program->tensors[program->outputs[i]];
         bool low = t->compute == MO_BF16 || t->dtype == MO_BF16;
         bool half = t->compute == MO_F16 || t->dtype == MO_F16;
-        mo_str_printf(out, "    ok = mo_test_equal<%s>(outputs[%d], expected[%d], %lld, %s) && ok;\n", cuda_type(t->dtype), i, i,
-                      (long long)mo_shape_elements(t->shape), low ? "3e-2" : half ? "4e-3" : "1e-5");
+        mo_str_printf(out, "    ok = mo_test_equal<%s>(outputs[%d], expected[%d], %lld, %s) && ok;\n",
+                      cuda_type(t->dtype), i, i, (long long)mo_shape_elements(t->shape),
+                      low    ? "3e-2"
+                      : half ? "4e-3"
+                             : "1e-5");
     }
     mo_str_add(out, "    puts(ok ? \"ok\" : \"wrong\");\n    return ok ? 0 : 1;\n}\n");
 }
@@ -196,12 +231,13 @@ void mo_emit_picture(mo_str *out, const mo_mugraph *graph, int index)
     for (int i = 0; i < g->n_nodes; i++) used |= g->nodes[i].axes;
     mo_str_printf(out, "%s:", kernel->name);
     MO_FOR_AXES(a, used)
-    mo_str_printf(out, " %s=%lld on %s by %lld;", g->axes[a].name, (long long)g->axes[a].extent,
-                  place_names[kernel->schedule.place[a]], (long long)kernel->schedule.tile[a]);
+        mo_str_printf(out, " %s=%lld on %s by %lld;", g->axes[a].name, (long long)g->axes[a].extent,
+                      place_names[kernel->schedule.place[a]], (long long)kernel->schedule.tile[a]);
     mo_str_printf(out, " %d threads\n", kernel->schedule.threads);
     for (int i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].op == MO_OP_ITER)
             mo_str_printf(out, "  %%%d <- %s\n", i, graph->tensors[g->nodes[i].access.tensor].symbol);
     for (int s = 0; s < g->n_savers; s++)
-        mo_str_printf(out, "  %%%d -> %s\n", g->savers[s].node, graph->tensors[g->savers[s].access.tensor].symbol);
+        mo_str_printf(out, "  %%%d -> %s\n", g->savers[s].node,
+                      graph->tensors[g->savers[s].access.tensor].symbol);
 }

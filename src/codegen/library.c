@@ -113,7 +113,8 @@ static size_t without_section_end(const char *text, size_t length)
     static const char end[] = "\n#endif";
     size_t size = sizeof end - 1;
     bool unbalanced = count_in(text, length, "#endif") > count_in(text, length, "#if");
-    return unbalanced && length > size && memcmp(text + length - size, end, size) == 0 ? length - size : length;
+    return unbalanced && length > size && memcmp(text + length - size, end, size) == 0 ? length - size
+                                                                                       : length;
 }
 
 static int split_items(const char *text, item *items, int count)

@@ -6,7 +6,7 @@
 
 /* Values known at one point of the nest: their names, and the index variable of each axis. */
 typedef struct scope {
-    const char **value;                 /* for each node, or NULL */
+    const char **value; /* for each node, or NULL */
     const char *index[MO_MAX_AXES];
 } scope;
 
@@ -28,16 +28,18 @@ static void reduction(mo_gen *gen, scope *s, int node, const char *name)
     mo_gen_line(gen, "float %s = %s::start(); // %s", name, op, mo_gen_describe(gen, node));
     scope inside = inner_scope(gen, s, n->reduced);
     int loops = 0;
-    MO_FOR_AXES(a, n->reduced)
-    {
+    MO_FOR_AXES(a, n->reduced) {
         const char *index = mo_arena_printf(gen->arena, "i_%s_%d", gen->g->axes[a].name, gen->unique++);
         inside.index[a] = index;
-        mo_gen_line(gen, "for (int %s = 0; %s < %lld; %s++) {", index, index, (long long)gen->g->axes[a].extent, index);
+        mo_gen_line(gen, "for (int %s = 0; %s < %lld; %s++) {", index, index,
+                    (long long)gen->g->axes[a].extent, index);
         loops++;
     }
     const char *x = value(gen, &inside, n->in[0]);
-    if (n->op == MO_OP_MATMUL) mo_gen_line(gen, "%s += %s * %s;", name, x, value(gen, &inside, n->in[1]));
-    else mo_gen_line(gen, "%s = %s::apply(%s, %s);", name, op, name, x);
+    if (n->op == MO_OP_MATMUL)
+        mo_gen_line(gen, "%s += %s * %s;", name, x, value(gen, &inside, n->in[1]));
+    else
+        mo_gen_line(gen, "%s = %s::apply(%s, %s);", name, op, name, x);
     while (loops-- > 0) mo_gen_line(gen, "}");
 }
 
@@ -69,7 +71,8 @@ static void decode(mo_gen *gen, mo_axes axes, const mo_access *access, scope *s)
     mo_gen_line(gen, "int rest = i;");
     while (axes != 0) {
         int fastest = mo_axes_first(axes);
-        MO_FOR_AXES(a, axes) if (access->stride[a] < access->stride[fastest]) fastest = a;
+        MO_FOR_AXES(a, axes)
+            if (access->stride[a] < access->stride[fastest]) fastest = a;
         axes &= ~(1u << fastest);
         const char *name = gen->g->axes[fastest].name;
         s->index[fastest] = mo_arena_printf(gen->arena, "i_%s", name);

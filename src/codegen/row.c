@@ -15,11 +15,11 @@ typedef struct {
     const mo_schedule *s;
     int64_t extent, rows;
     int row_threads, rows_per_block, items;
-    bool tail_row, tail_item;        /* guards needed */
-    int *level;                      /* reductions on the deepest path to a node */
-    bool *kept;                      /* row value stored in registers between passes */
-    const char **scalar;             /* values without the row axis: name, once emitted */
-    const char **element;            /* row values inside the current item and element: name */
+    bool tail_row, tail_item; /* guards needed */
+    int *level;               /* reductions on the deepest path to a node */
+    bool *kept;               /* row value stored in registers between passes */
+    const char **scalar;      /* values without the row axis: name, once emitted */
+    const char **element;     /* row values inside the current item and element: name */
     const char *index[MO_MAX_AXES];
 } row_gen;
 
@@ -32,7 +32,8 @@ static bool on_row(const row_gen *r, int node)
 static bool vector_access(const row_gen *r, mo_axes axes, const mo_access *access)
 {
     if (r->s->vector == 1 || access->stride[r->s->row_axis] != 1) return false;
-    MO_FOR_AXES(a, axes & ~(1u << r->s->row_axis)) if (access->stride[a] % r->s->vector != 0) return false;
+    MO_FOR_AXES(a, axes & ~(1u << r->s->row_axis))
+        if (access->stride[a] % r->s->vector != 0) return false;
     return true;
 }
 
@@ -62,8 +63,10 @@ static void choose_kept(row_gen *r)
         for (int u = i + 1; u < g->n_nodes; u++)
             for (int j = 0; j < g->nodes[u].n_in; j++) {
                 if (g->nodes[u].in[j] != i) continue;
-                if (pass_of_use(r, u) > r->level[i]) later = true;
-                else now = true;
+                if (pass_of_use(r, u) > r->level[i])
+                    later = true;
+                else
+                    now = true;
             }
         r->kept[i] = now && later;
     }
@@ -104,7 +107,8 @@ static void hoist_scalars(row_gen *r, int node)
 static const char *row_array(row_gen *r, int node)
 {
     const mo_prim_node *n = &r->gen->g->nodes[node];
-    const char *base = n->op == MO_OP_ITER ? mo_gen_tensor(r->gen, n->access.tensor) : mo_gen_value_name(r->gen, node);
+    const char *base =
+        n->op == MO_OP_ITER ? mo_gen_tensor(r->gen, n->access.tensor) : mo_gen_value_name(r->gen, node);
     return n->op == MO_OP_ITER ? mo_arena_printf(r->gen->arena, "r_%s_%d", base, node)
                                : mo_arena_printf(r->gen->arena, "r_%s", base);
 }
@@ -167,8 +171,8 @@ static void load_element(row_gen *r, int node, const char *into)
         return;
     }
     mo_gen_line(gen, "#pragma unroll");
-    mo_gen_line(gen, "for (int v = 0; v < VEC; v++) %s[v] = mo_load(g_%s + %s + v * %lld);", into, tensor, offset,
-                (long long)n->access.stride[r->s->row_axis]);
+    mo_gen_line(gen, "for (int v = 0; v < VEC; v++) %s[v] = mo_load(g_%s + %s + v * %lld);", into, tensor,
+                offset, (long long)n->access.stride[r->s->row_axis]);
 }
 
 /* Does this pass's work on `node` reach the iterator? */
@@ -218,7 +222,8 @@ static void load_passing_rows(row_gen *r, int pass)
         for (int u = 0; u < g->n_nodes; u++)
             for (int j = 0; reduces_in(r, u, pass) && j < g->nodes[u].n_in; j++)
                 used |= reaches(r, g->nodes[u].in[j], pass, i);
-        for (int s = 0; s < g->n_savers; s++) used |= saves_in(r, s, pass) && reaches(r, g->savers[s].node, pass, i);
+        for (int s = 0; s < g->n_savers; s++)
+            used |= saves_in(r, s, pass) && reaches(r, g->savers[s].node, pass, i);
         if (!used) continue;
         mo_gen_line(gen, "float %s[VEC];", row_array(r, i));
         load_element(r, i, row_array(r, i));
@@ -231,8 +236,10 @@ static void accumulate(row_gen *r, int node, int pass)
     const mo_prim_node *n = &gen->g->nodes[node];
     const char *name = mo_gen_value_name(gen, node);
     const char *a = element_value(r, n->in[0], pass);
-    if (n->op == MO_OP_MATMUL) mo_gen_line(gen, "%s += %s * %s;", name, a, element_value(r, n->in[1], pass));
-    else mo_gen_line(gen, "%s = %s::apply(%s, %s);", name, mo_gen_reduction(n->op), name, a);
+    if (n->op == MO_OP_MATMUL)
+        mo_gen_line(gen, "%s += %s * %s;", name, a, element_value(r, n->in[1], pass));
+    else
+        mo_gen_line(gen, "%s = %s::apply(%s, %s);", name, mo_gen_reduction(n->op), name, a);
 }
 
 static void save_elements(row_gen *r, int pass)
@@ -250,8 +257,8 @@ static void save_elements(row_gen *r, int pass)
             continue;
         }
         mo_gen_line(gen, "#pragma unroll");
-        mo_gen_line(gen, "for (int v = 0; v < VEC; v++) %smo_store(g_%s + %s + v * %lld, out%d[v]);", guard, tensor,
-                    offset, (long long)saver->access.stride[r->s->row_axis], s);
+        mo_gen_line(gen, "for (int v = 0; v < VEC; v++) %smo_store(g_%s + %s + v * %lld, out%d[v]);", guard,
+                    tensor, offset, (long long)saver->access.stride[r->s->row_axis], s);
     }
 }
 
@@ -262,8 +269,8 @@ static void pass_over_row(row_gen *r, int pass)
     bool work = false;
     for (int i = 0; i < g->n_nodes; i++) {
         if (!reduces_in(r, i, pass)) continue;
-        mo_gen_line(gen, "float %s = %s::start(); // %s", mo_gen_value_name(gen, i), mo_gen_reduction(g->nodes[i].op),
-                    mo_gen_describe(gen, i));
+        mo_gen_line(gen, "float %s = %s::start(); // %s", mo_gen_value_name(gen, i),
+                    mo_gen_reduction(g->nodes[i].op), mo_gen_describe(gen, i));
         for (int j = 0; j < g->nodes[i].n_in; j++) hoist_scalars(r, g->nodes[i].in[j]);
         work = true;
     }
@@ -283,7 +290,8 @@ static void pass_over_row(row_gen *r, int pass)
     for (int i = 0; i < g->n_nodes; i++)
         if (reduces_in(r, i, pass)) accumulate(r, i, pass);
     for (int s = 0; s < g->n_savers; s++)
-        if (saves_in(r, s, pass)) mo_gen_line(gen, "out%d[v] = %s;", s, element_value(r, g->savers[s].node, pass));
+        if (saves_in(r, s, pass))
+            mo_gen_line(gen, "out%d[v] = %s;", s, element_value(r, g->savers[s].node, pass));
     mo_gen_line(gen, "}");
     save_elements(r, pass);
     close_items(r);
@@ -295,8 +303,11 @@ static void combine(row_gen *r, int pass)
     for (int i = 0; i < gen->g->n_nodes; i++) {
         if (!reduces_in(r, i, pass)) continue;
         const char *name = mo_gen_value_name(gen, i), *op = mo_gen_reduction(gen->g->nodes[i].op);
-        if (r->s->rows_fast) mo_gen_line(gen, "%s = mo_reduce_strided<%s, LANES, %d>(%s, scratch);", name, op, r->rows_per_block, name);
-        else mo_gen_line(gen, "%s = mo_reduce_lanes<%s, LANES>(%s, scratch);", name, op, name);
+        if (r->s->rows_fast)
+            mo_gen_line(gen, "%s = mo_reduce_strided<%s, LANES, %d>(%s, scratch);", name, op,
+                        r->rows_per_block, name);
+        else
+            mo_gen_line(gen, "%s = mo_reduce_lanes<%s, LANES>(%s, scratch);", name, op, name);
         r->scalar[i] = name;
     }
 }
@@ -311,11 +322,12 @@ static void decode_row(row_gen *r)
     mo_gen_line(gen, "int rest = %s;", r->tail_row ? "active ? row : 0" : "row");
     while (axes != 0) {
         int fastest = mo_axes_first(axes);
-        MO_FOR_AXES(a, axes) if (access->stride[a] < access->stride[fastest]) fastest = a;
+        MO_FOR_AXES(a, axes)
+            if (access->stride[a] < access->stride[fastest]) fastest = a;
         axes &= ~(1u << fastest);
         r->index[fastest] = mo_arena_printf(gen->arena, "i_%s", g->axes[fastest].name);
-        mo_gen_line(gen, axes == 0 ? "const int %s = rest;" : "const int %s = rest %% %lld;", r->index[fastest],
-                    (long long)g->axes[fastest].extent);
+        mo_gen_line(gen, axes == 0 ? "const int %s = rest;" : "const int %s = rest %% %lld;",
+                    r->index[fastest], (long long)g->axes[fastest].extent);
         if (axes != 0) mo_gen_line(gen, "rest /= %lld;", (long long)g->axes[fastest].extent);
     }
 }
@@ -325,16 +337,20 @@ static void open_row_kernel(row_gen *r)
     mo_gen *gen = r->gen;
     const mo_prim *g = gen->g;
     mo_gen_open_kernel(gen);
-    mo_gen_line(gen, "constexpr int LANES = %d; // threads that share a row of %lld", r->row_threads, (long long)r->extent);
+    mo_gen_line(gen, "constexpr int LANES = %d; // threads that share a row of %lld", r->row_threads,
+                (long long)r->extent);
     mo_gen_line(gen, "constexpr int ROWS = %d;  // rows of a block", r->rows_per_block);
     mo_gen_line(gen, "constexpr int VEC = %d;", r->s->vector);
     bool reduces = false;
     for (int i = 0; i < g->n_nodes; i++) reduces |= g->nodes[i].reduced != 0;
     if (reduces && (r->s->rows_fast || r->row_threads > 32))
-        mo_gen_line(gen, "__shared__ float scratch[%d];", r->s->rows_fast ? r->s->threads : r->s->threads / 32);
-    else if (reduces) mo_gen_line(gen, "float *scratch = nullptr;");
+        mo_gen_line(gen, "__shared__ float scratch[%d];",
+                    r->s->rows_fast ? r->s->threads : r->s->threads / 32);
+    else if (reduces)
+        mo_gen_line(gen, "float *scratch = nullptr;");
     mo_gen_line(gen, "const int lane = threadIdx.x %s;", r->s->rows_fast ? "/ ROWS" : "% LANES");
-    mo_gen_line(gen, "const int row = blockIdx.x * ROWS + threadIdx.x %s;", r->s->rows_fast ? "% ROWS" : "/ LANES");
+    mo_gen_line(gen, "const int row = blockIdx.x * ROWS + threadIdx.x %s;",
+                r->s->rows_fast ? "% ROWS" : "/ LANES");
     if (r->tail_row) mo_gen_line(gen, "const bool active = row < %lld;", (long long)r->rows);
     if (r->rows > 1) decode_row(r);
 }

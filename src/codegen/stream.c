@@ -26,7 +26,8 @@ static mo_axes batch_axes(const mo_stream_gen *w)
 {
     mo_axes axes = 0, used = 0;
     for (int i = 0; i < w->gen->g->n_nodes; i++) used |= w->gen->g->nodes[i].axes;
-    MO_FOR_AXES(a, used) if (is_batch(w, a)) axes |= 1u << a;
+    MO_FOR_AXES(a, used)
+        if (is_batch(w, a)) axes |= 1u << a;
     return axes;
 }
 
@@ -41,16 +42,19 @@ static void constants(mo_stream_gen *w)
     const mo_prim *g = gen->g;
     const mo_schedule *s = w->s;
     const char *k = axis_name(w, s->loop_axis);
-    mo_gen_line(gen, "constexpr int GROUPS = %d, STAGES = %d; // warp groups, slabs in flight in each one's ring",
+    mo_gen_line(gen,
+                "constexpr int GROUPS = %d, STAGES = %d; // warp groups, slabs in flight in each one's ring",
                 s->groups, s->stages);
     if (s->cluster > 1)
         mo_gen_line(gen, "constexpr int CLUSTER = %d; // blocks that share the loop", s->cluster);
-    mo_gen_line(gen, "constexpr int WARPS_P = %d, WARPS_Q = %d; // warps of a group over the 16-side and the 8-side",
-                s->warps_p, s->warps_q);
+    mo_gen_line(
+        gen, "constexpr int WARPS_P = %d, WARPS_Q = %d; // warps of a group over the 16-side and the 8-side",
+        s->warps_p, s->warps_q);
     mo_gen_line(gen, "constexpr int GROUP_THREADS = WARPS_P * WARPS_Q * 32;");
-    mo_gen_line(gen, "constexpr int SLAB = %d, SLABS = %d; // of axis %s (%lld)", w->plan.slab, w->plan.slabs, k,
-                (long long)g->axes[s->loop_axis].extent);
-    mo_gen_line(gen, "constexpr int STAGE_BYTES = %d, RESIDENT_BYTES = %d;", w->plan.stage_bytes, w->plan.resident_bytes);
+    mo_gen_line(gen, "constexpr int SLAB = %d, SLABS = %d; // of axis %s (%lld)", w->plan.slab, w->plan.slabs,
+                k, (long long)g->axes[s->loop_axis].extent);
+    mo_gen_line(gen, "constexpr int STAGE_BYTES = %d, RESIDENT_BYTES = %d;", w->plan.stage_bytes,
+                w->plan.resident_bytes);
 }
 
 static void block_indices(mo_stream_gen *w)
@@ -61,7 +65,9 @@ static void block_indices(mo_stream_gen *w)
     for (int i = 0; i < 2; i++) {
         if (axis[i] < 0) continue;
         const char *name = axis_name(w, axis[i]);
-        const char *block = i == 0 && w->s->cluster > 1 ? "blockIdx.x / CLUSTER" : i == 0 ? "blockIdx.x" : "blockIdx.y";
+        const char *block = i == 0 && w->s->cluster > 1 ? "blockIdx.x / CLUSTER"
+                            : i == 0                    ? "blockIdx.x"
+                                                        : "blockIdx.y";
         mo_gen_line(gen, "const int %s0 = %s * %lld; // this block's part of axis %s (%lld)", name, block,
                     (long long)w->s->tile[axis[i]], name, (long long)g->axes[axis[i]].extent);
     }
@@ -92,7 +98,8 @@ void mo_stream_gen_setup(mo_stream_gen *w)
     mo_gen_line(gen, "(void)warp_p, (void)warp_q, (void)g, (void)t;");
     block_indices(w);
     if (w->s->cluster > 1) mo_gen_line(gen, "const int rank = mo_cluster_rank(); // in the pair");
-    mo_gen_line(gen, "unsigned char *const ring = mo_smem + RESIDENT_BYTES + group * (STAGES * STAGE_BYTES);");
+    mo_gen_line(gen,
+                "unsigned char *const ring = mo_smem + RESIDENT_BYTES + group * (STAGES * STAGE_BYTES);");
 }
 
 static const char *start_of(mo_stream_gen *w, int axis)
@@ -131,17 +138,21 @@ static void copy_tile(mo_stream_gen *w, const mo_tile *tile, const char *inner_s
     const char *from = mo_gen_offset(gen, n->axes, &n->access, index);
     const char *inner_valid = valid(w, tile->inner, inner_start, tile->inner_rows ? tile->rows : tile->cols);
     const char *axis_valid = valid(w, tile->axis, axis_start, tile->inner_rows ? tile->cols : tile->rows);
-    const char *rows = tile->inner_rows ? inner_valid : axis_valid, *cols = tile->inner_rows ? axis_valid : inner_valid;
+    const char *rows = tile->inner_rows ? inner_valid : axis_valid,
+               *cols = tile->inner_rows ? axis_valid : inner_valid;
     bool whole = never_over(w, tile->axis, tile->inner_rows ? tile->cols : tile->rows) &&
                  never_over(w, tile->inner, tile->inner_rows ? tile->rows : tile->cols);
     if (tile->async)
-        mo_gen_line(gen, "mo_copy_tile<%s, %d, %d, %d, %d, %s, %s>((%s *)(%s + %d), g_%s + %s, %lld, %s, %s, %s);", type,
-                    tile->rows, tile->cols, tile->stride, tile->chunk, threads, whole ? "true" : "false", type, base,
-                    tile->offset, tensor, from, (long long)tile->row_step, rows, cols, thread);
+        mo_gen_line(
+            gen, "mo_copy_tile<%s, %d, %d, %d, %d, %s, %s>((%s *)(%s + %d), g_%s + %s, %lld, %s, %s, %s);",
+            type, tile->rows, tile->cols, tile->stride, tile->chunk, threads, whole ? "true" : "false", type,
+            base, tile->offset, tensor, from, (long long)tile->row_step, rows, cols, thread);
     else
-        mo_gen_line(gen, "mo_copy_tile_scalar<%s, %d, %d, %d, %s>((%s *)(%s + %d), g_%s + %s, %lld, %lld, %s, %s, %s);",
-                    type, tile->rows, tile->cols, tile->stride, threads, type, base, tile->offset, tensor, from,
-                    (long long)tile->row_step, (long long)tile->col_step, rows, cols, thread);
+        mo_gen_line(
+            gen,
+            "mo_copy_tile_scalar<%s, %d, %d, %d, %s>((%s *)(%s + %d), g_%s + %s, %lld, %lld, %s, %s, %s);",
+            type, tile->rows, tile->cols, tile->stride, threads, type, base, tile->offset, tensor, from,
+            (long long)tile->row_step, (long long)tile->col_step, rows, cols, thread);
 }
 
 void mo_stream_gen_copies(mo_stream_gen *w)
@@ -153,14 +164,16 @@ void mo_stream_gen_copies(mo_stream_gen *w)
         copy_tile(w, tile, "0", "mo_smem", block_threads, "threadIdx.x");
     }
     const char *k = axis_name(w, w->s->loop_axis);
-    mo_gen_line(gen, "// Starts the copy of this group's i-th slab; past the end it only closes an empty batch.");
+    mo_gen_line(gen,
+                "// Starts the copy of this group's i-th slab; past the end it only closes an empty batch.");
     mo_gen_line(gen, "auto start_copy = [&](int i) {");
     mo_gen_line(gen, "const int slab = %s, %s0 = slab * SLAB;", mo_stream_gen_slab(w), k);
     mo_gen_line(gen, "unsigned char *const stage = ring + i %% STAGES * STAGE_BYTES;");
     mo_gen_line(gen, "const int thread = threadIdx.x %% GROUP_THREADS;");
     mo_gen_line(gen, "if (slab < SLABS) {");
     for (int i = 0; i < w->plan.n_tiles; i++)
-        copy_tile(w, &w->plan.tiles[i], mo_arena_printf(gen->arena, "%s0", k), "stage", "GROUP_THREADS", "thread");
+        copy_tile(w, &w->plan.tiles[i], mo_arena_printf(gen->arena, "%s0", k), "stage", "GROUP_THREADS",
+                  "thread");
     mo_gen_line(gen, "}");
     mo_gen_line(gen, "mo_cp_commit();");
     mo_gen_line(gen, "};");
@@ -175,12 +188,14 @@ static unsigned tiles_of(const mo_stream_gen *w, int axis)
 bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
 {
     mo_stream_gen w = {.gen = gen, .s = &gen->kernel->schedule};
-    gen->reason = mo_stream_plan_make(gen->arena, gen->mugraph, gen->kernel, shared_limit(gen->arch), &w.plan);
+    gen->reason =
+        mo_stream_plan_make(gen->arena, gen->mugraph, gen->kernel, shared_limit(gen->arch), &w.plan);
     if (gen->reason != NULL) return false;
     w.group_threads = w.s->warps_p * w.s->warps_q * 32;
     w.value = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);
     w.fragment = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);
-    *launch = (mo_gen_launch){.block = {(unsigned)w.s->threads, 1, 1}, .shared_bytes = (unsigned)w.plan.shared_bytes};
+    *launch = (mo_gen_launch){.block = {(unsigned)w.s->threads, 1, 1},
+                              .shared_bytes = (unsigned)w.plan.shared_bytes};
     if (w.s->cluster > 1 && gen->arch < 90) {
         gen->reason = "clusters need sm_90";
         return false;

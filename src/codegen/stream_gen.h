@@ -7,8 +7,8 @@
 
 /* Where elementwise values are asked for. */
 typedef enum {
-    MO_AT_LOOP,      /* inside the loop: iterators with the inner axis come from their tiles */
-    MO_AT_TAIL       /* behind it: accumulated values come from shared memory, iterators from memory */
+    MO_AT_LOOP, /* inside the loop: iterators with the inner axis come from their tiles */
+    MO_AT_TAIL  /* behind it: accumulated values come from shared memory, iterators from memory */
 } mo_at;
 
 typedef struct {
@@ -16,18 +16,18 @@ typedef struct {
     const mo_schedule *s;
     mo_stream_plan plan;
     int group_threads;
-    const char *index[MO_MAX_AXES];  /* index of each grid axis, for global reads */
-    const char *local[MO_MAX_AXES];  /* index within the block's tile (or slab) */
-    const char **value;              /* names known at the current element */
-    const char **fragment;           /* iterator -> expression of the element in a loaded fragment, or NULL */
+    const char *index[MO_MAX_AXES]; /* index of each grid axis, for global reads */
+    const char *local[MO_MAX_AXES]; /* index within the block's tile (or slab) */
+    const char **value;             /* names known at the current element */
+    const char **fragment;          /* iterator -> expression of the element in a loaded fragment, or NULL */
     mo_at at;
 } mo_stream_gen;
 
 /* Pieces of the kernel in order. */
-void mo_stream_gen_setup(mo_stream_gen *w);      /* constants, thread and block indices, shared memory */
-void mo_stream_gen_copies(mo_stream_gen *w);     /* what starts the copy of a slab and of resident tiles */
-void mo_stream_gen_loop(mo_stream_gen *w);       /* ring, products, statistics */
-void mo_stream_gen_tail(mo_stream_gen *w);       /* combination over groups, later products, stores */
+void mo_stream_gen_setup(mo_stream_gen *w);  /* constants, thread and block indices, shared memory */
+void mo_stream_gen_copies(mo_stream_gen *w); /* what starts the copy of a slab and of resident tiles */
+void mo_stream_gen_loop(mo_stream_gen *w);   /* ring, products, statistics */
+void mo_stream_gen_tail(mo_stream_gen *w);   /* combination over groups, later products, stores */
 
 /* Products whose reduced axis is `inner`, over `length` elements of it; inside the loop (slab of a ring) or
  * behind it. */
@@ -38,12 +38,12 @@ const char *mo_stream_gen_slab(const mo_stream_gen *w);
 
 /* Emits what computes `node` at the current element; returns its name. */
 const char *mo_stream_gen_value(mo_stream_gen *w, int node);
-void mo_stream_gen_forget(mo_stream_gen *w);     /* a new element: nothing is known */
+void mo_stream_gen_forget(mo_stream_gen *w); /* a new element: nothing is known */
 
-int mo_stream_gen_fragments(const mo_stream_gen *w, int size, mo_side side);       /* of a block */
-int mo_stream_gen_warp_fragments(const mo_stream_gen *w, int size, mo_side side);  /* of a warp, at most */
-const mo_tile *mo_stream_gen_tile(const mo_stream_gen *w, int node);  /* its tile, or NULL */
-const char *mo_stream_gen_tile_name(mo_stream_gen *w, int node);      /* "s_X" */
-const char *mo_stream_gen_accum_name(mo_stream_gen *w, int accum);    /* registers: "acc_matmul3" */
+int mo_stream_gen_fragments(const mo_stream_gen *w, int size, mo_side side);      /* of a block */
+int mo_stream_gen_warp_fragments(const mo_stream_gen *w, int size, mo_side side); /* of a warp, at most */
+const mo_tile *mo_stream_gen_tile(const mo_stream_gen *w, int node);              /* its tile, or NULL */
+const char *mo_stream_gen_tile_name(mo_stream_gen *w, int node);                  /* "s_X" */
+const char *mo_stream_gen_accum_name(mo_stream_gen *w, int accum); /* registers: "acc_matmul3" */
 
 #endif

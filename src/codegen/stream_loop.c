@@ -8,7 +8,8 @@ static void declare_registers(mo_stream_gen *w)
         const mo_accum *accum = &w->plan.accums[i];
         mo_gen_line(gen, "float %s[%d][%d][4] = {}; // %s", mo_stream_gen_accum_name(w, i),
                     mo_stream_gen_warp_fragments(w, accum->p_size, MO_SIDE_P),
-                    mo_stream_gen_warp_fragments(w, accum->q_size, MO_SIDE_Q), mo_gen_describe(gen, accum->value));
+                    mo_stream_gen_warp_fragments(w, accum->q_size, MO_SIDE_Q),
+                    mo_gen_describe(gen, accum->value));
     }
     for (int i = 0; i < w->plan.n_stats; i++) {
         const mo_stat *stat = &w->plan.stats[i];
@@ -19,16 +20,21 @@ static void declare_registers(mo_stream_gen *w)
         mo_gen_line(gen, "float stat_%s[%d]%s; // %s", name, count, pair, mo_gen_describe(gen, stat->node));
         mo_gen_line(gen, "#pragma unroll");
         if (stat->side == MO_SIDE_P)
-            mo_gen_line(gen, "for (int i = 0; i < %d; i++) stat_%s[i][0] = stat_%s[i][1] = %s::start();", count, name, name, op);
-        else mo_gen_line(gen, "for (int j = 0; j < %d; j++) stat_%s[j] = %s::start();", count, name, op);
+            mo_gen_line(gen, "for (int i = 0; i < %d; i++) stat_%s[i][0] = stat_%s[i][1] = %s::start();",
+                        count, name, name, op);
+        else
+            mo_gen_line(gen, "for (int j = 0; j < %d; j++) stat_%s[j] = %s::start();", count, name, op);
     }
 }
 
 static void group_barrier(mo_stream_gen *w)
 {
-    if (w->group_threads == 32) mo_gen_line(w->gen, "mo_syncwarp();");
-    else if (w->s->groups == 1) mo_gen_line(w->gen, "__syncthreads();");
-    else mo_gen_line(w->gen, "mo_bar_sync(1 + group, GROUP_THREADS);");
+    if (w->group_threads == 32)
+        mo_gen_line(w->gen, "mo_syncwarp();");
+    else if (w->s->groups == 1)
+        mo_gen_line(w->gen, "__syncthreads();");
+    else
+        mo_gen_line(w->gen, "mo_bar_sync(1 + group, GROUP_THREADS);");
 }
 
 void mo_stream_gen_loop(mo_stream_gen *w)
@@ -49,8 +55,8 @@ void mo_stream_gen_loop(mo_stream_gen *w)
     for (int i = 0; i < w->plan.n_tiles; i++) {
         const mo_tile *tile = &w->plan.tiles[i];
         const char *type = mo_gen_type(tile->dtype);
-        mo_gen_line(gen, "const %s *const %s = (const %s *)(stage + %d);", type, mo_stream_gen_tile_name(w, tile->node),
-                    type, tile->offset);
+        mo_gen_line(gen, "const %s *const %s = (const %s *)(stage + %d);", type,
+                    mo_stream_gen_tile_name(w, tile->node), type, tile->offset);
     }
     mo_stream_gen_products(w, w->s->loop_axis);
     if (ragged) mo_gen_line(gen, "}");

@@ -47,7 +47,8 @@ static bool first_use(const products *p, int node, mo_side side)
 static const char *fragment_name(mo_stream_gen *w, int operand)
 {
     const mo_prim_node *n = &w->gen->g->nodes[operand];
-    if (n->op != MO_OP_ITER) return mo_arena_printf(w->gen->arena, "f_%s", mo_gen_value_name(w->gen, operand));
+    if (n->op != MO_OP_ITER)
+        return mo_arena_printf(w->gen->arena, "f_%s", mo_gen_value_name(w->gen, operand));
     return mo_arena_printf(w->gen->arena, "f_%s%d", mo_gen_tensor(w->gen, n->access.tensor), operand);
 }
 
@@ -59,8 +60,8 @@ static int open_fragments(mo_stream_gen *w, int size, mo_side side)
     int count = mo_stream_gen_warp_fragments(w, size, side), warps = p ? w->s->warps_p : w->s->warps_q;
     mo_gen_line(gen, "#pragma unroll");
     mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", p ? 'i' : 'j', p ? 'i' : 'j', count, p ? 'i' : 'j');
-    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q', p ? 'i' : 'j',
-                p ? 'P' : 'Q', p ? 16 : 8);
+    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q',
+                p ? 'i' : 'j', p ? 'P' : 'Q', p ? 16 : 8);
     if (mo_stream_gen_fragments(w, size, side) % warps == 0) return 1;
     mo_gen_line(gen, "if (%c < %d) {", p ? 'p' : 'q', size);
     return 2;
@@ -101,12 +102,13 @@ static const char *masked(products *p, const char *x, const char *k, const char 
     mo_stream_gen *w = p->w;
     int64_t extent = w->gen->g->axes[p->inner].extent;
     if (extent % (p->loop ? w->plan.slab : 16) == 0) return x;
-    return mo_arena_printf(w->gen->arena, "%s%s < %lld ? %s : %s", start_name(w, p->inner), k, (long long)extent, x,
-                           neutral);
+    return mo_arena_printf(w->gen->arena, "%s%s < %lld ? %s : %s", start_name(w, p->inner), k,
+                           (long long)extent, x, neutral);
 }
 
 /* Value of `node` at element (row, k) of its side, as a C expression; emits what it needs. */
-static const char *element(products *p, int node, int axis, const char *row, const char *k, const char *neutral)
+static const char *element(products *p, int node, int axis, const char *row, const char *k,
+                           const char *neutral)
 {
     mo_stream_gen *w = p->w;
     mo_stream_gen_forget(w);
@@ -140,7 +142,8 @@ static void computed_fragment(products *p, int operand, mo_side side, const char
     mo_gen_line(gen, is_p ? "const int row = p + g + r %% 2 * 8, k = kk + 2 * t + h + r / 2 * 8;"
                           : "const int row = q + g, k = kk + 2 * t + h + r * 8;");
     mo_gen_line(gen, "(void)row;");
-    mo_gen_line(gen, "pair[h] = %s;", element(p, operand, axis_of(p->w, operand, p->inner), "row", "k", "0.0f"));
+    mo_gen_line(gen, "pair[h] = %s;",
+                element(p, operand, axis_of(p->w, operand, p->inner), "row", "k", "0.0f"));
     mo_gen_line(gen, "}");
     mo_gen_line(gen, "%s[r] = mo_pack<%s>(pair[0], pair[1]);", into, type);
     mo_gen_line(gen, "}");
@@ -230,7 +233,8 @@ static void remaining_statistics(products *p, bool *done)
 
 static void remember_fragment(mo_stream_gen *w, int operand, const char *expression)
 {
-    if (w->gen->g->nodes[operand].op == MO_OP_ITER && has_fragment_tile(w, operand)) w->fragment[operand] = expression;
+    if (w->gen->g->nodes[operand].op == MO_OP_ITER && has_fragment_tile(w, operand))
+        w->fragment[operand] = expression;
 }
 
 /* Loads a plain operand's fragments two at a time where a warp's are neighbours; false if they are not. */
@@ -241,8 +245,9 @@ static bool paired_fragments(products *p, int operand, int size, const char *f)
     if (w->s->warps_q != 1 || count % 2 != 0 || !has_fragment_tile(w, operand)) return false;
     const mo_tile *tile = mo_stream_gen_tile(w, operand);
     mo_gen_line(w->gen, "#pragma unroll");
-    mo_gen_line(w->gen, "for (int j = 0; j < %d; j += 2) mo_frag_b2_%s(%s[j], %s[j + 1], %s, %d, j * 8, kk);", count,
-                tile->inner_rows ? "cols" : "rows", f, f, mo_stream_gen_tile_name(w, operand), tile->stride);
+    mo_gen_line(w->gen, "for (int j = 0; j < %d; j += 2) mo_frag_b2_%s(%s[j], %s[j + 1], %s, %d, j * 8, kk);",
+                count, tile->inner_rows ? "cols" : "rows", f, f, mo_stream_gen_tile_name(w, operand),
+                tile->stride);
     return true;
 }
 
@@ -304,8 +309,8 @@ static void mma_products(products *p)
         mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk += 16) {");
     } else {
         bool pair = w->s->cluster > 1;
-        mo_gen_line(gen, "for (int kk = %s * 16; kk < %s; kk += GROUPS%s * 16) {", pair ? "(group * CLUSTER + rank)" : "group",
-                    p->length, pair ? " * CLUSTER" : "");
+        mo_gen_line(gen, "for (int kk = %s * 16; kk < %s; kk += GROUPS%s * 16) {",
+                    pair ? "(group * CLUSTER + rank)" : "group", p->length, pair ? " * CLUSTER" : "");
     }
     q_fragments(p, done);
     p_fragments(p, done);
@@ -375,10 +380,12 @@ static void fma_products(products *p)
     mo_stream_gen *w = p->w;
     mo_gen *gen = w->gen;
     mo_gen_line(gen, "#pragma unroll 4");
-    if (p->loop) mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk++) {");
+    if (p->loop)
+        mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk++) {");
     else
         mo_gen_line(gen, "for (int kk = %s; kk < %s; kk += GROUPS%s) {",
-                    w->s->cluster > 1 ? "group * CLUSTER + rank" : "group", p->length, w->s->cluster > 1 ? " * CLUSTER" : "");
+                    w->s->cluster > 1 ? "group * CLUSTER + rank" : "group", p->length,
+                    w->s->cluster > 1 ? " * CLUSTER" : "");
     for (int n = 0; n < gen->g->n_nodes; n++) {
         if (!is_product(p, n) || !first_use(p, n, MO_SIDE_Q)) continue;
         int operand = operand_of(w, n, MO_SIDE_Q), size = operand_size(w, n, MO_SIDE_Q);
@@ -399,9 +406,12 @@ void mo_stream_gen_products(mo_stream_gen *w, int inner)
     long long extent = (long long)w->gen->g->axes[inner].extent;
     bool loop = inner == w->s->loop_axis;
     long long rounded = w->plan.roles.mma ? (extent + 15) / 16 * 16 : extent;
-    products p = {.w = w, .inner = inner, .loop = loop, .length = mo_arena_printf(w->gen->arena, "%lld", rounded)};
+    products p = {
+        .w = w, .inner = inner, .loop = loop, .length = mo_arena_printf(w->gen->arena, "%lld", rounded)};
     for (int i = 0; i < w->gen->g->n_nodes; i++)
         if (is_product(&p, i)) mo_gen_line(w->gen, "// %s", mo_gen_describe(w->gen, i));
-    if (w->plan.roles.mma) mma_products(&p);
-    else fma_products(&p);
+    if (w->plan.roles.mma)
+        mma_products(&p);
+    else
+        fma_products(&p);
 }

@@ -22,7 +22,8 @@ static bool is_early(const mo_stream_gen *w, int value)
 static void declare_peer(mo_gen *gen, int node)
 {
     const char *name = mo_gen_value_name(gen, node);
-    mo_gen_line(gen, "const float *const peer_%s = (const float *)mo_cluster_map(part_%s, rank ^ 1);", name, name);
+    mo_gen_line(gen, "const float *const peer_%s = (const float *)mo_cluster_map(part_%s, rank ^ 1);", name,
+                name);
 }
 
 static void declare_parts(mo_stream_gen *w)
@@ -30,19 +31,18 @@ static void declare_parts(mo_stream_gen *w)
     mo_gen *gen = w->gen;
     mo_gen_line(gen, "unsigned char *const tail = mo_smem + RESIDENT_BYTES;");
     for (int i = 0; i < w->plan.n_stats; i++)
-        mo_gen_line(gen, "float *const part_%s = (float *)(tail + %d);", mo_gen_value_name(gen, w->plan.stats[i].node),
-                    w->plan.stats[i].offset);
+        mo_gen_line(gen, "float *const part_%s = (float *)(tail + %d);",
+                    mo_gen_value_name(gen, w->plan.stats[i].node), w->plan.stats[i].offset);
     for (int i = 0; i < w->plan.n_accums; i++)
         mo_gen_line(gen, "float *const part_%s = (float *)(tail + %d);",
                     mo_gen_value_name(gen, w->plan.accums[i].value), w->plan.accums[i].offset);
-    for (int i = 0; w->s->cluster > 1 && i < w->plan.n_stats; i++)
-        declare_peer(gen, w->plan.stats[i].node);
+    for (int i = 0; w->s->cluster > 1 && i < w->plan.n_stats; i++) declare_peer(gen, w->plan.stats[i].node);
     for (int i = 0; w->s->cluster > 1 && i < w->plan.n_accums; i++)
         declare_peer(gen, w->plan.accums[i].value);
     for (int i = 0; i < w->plan.n_between; i++) {
         const char *type = mo_gen_type(w->plan.between[i].dtype);
-        mo_gen_line(gen, "%s *const %s = (%s *)(tail + %d);", type, mo_stream_gen_tile_name(w, w->plan.between[i].node),
-                    type, w->plan.between[i].offset);
+        mo_gen_line(gen, "%s *const %s = (%s *)(tail + %d);", type,
+                    mo_stream_gen_tile_name(w, w->plan.between[i].node), type, w->plan.between[i].offset);
     }
     for (int i = 0; i < w->plan.n_resident; i++) {
         const char *type = mo_gen_type(w->plan.resident[i].dtype);
@@ -58,8 +58,8 @@ static void open_side(mo_stream_gen *w, int size, mo_side side, int *loops)
     int count = mo_stream_gen_warp_fragments(w, size, side);
     mo_gen_line(gen, "#pragma unroll");
     mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", p ? 'i' : 'j', p ? 'i' : 'j', count, p ? 'i' : 'j');
-    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q', p ? 'i' : 'j',
-                p ? 'P' : 'Q', p ? 16 : 8);
+    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q',
+                p ? 'i' : 'j', p ? 'P' : 'Q', p ? 16 : 8);
     *loops += 1;
     if (mo_stream_gen_fragments(w, size, side) % (p ? w->s->warps_p : w->s->warps_q) == 0) return;
     mo_gen_line(gen, "if (%c < %d) {", p ? 'p' : 'q', size);
@@ -74,7 +74,8 @@ static void exchange_accum(mo_stream_gen *w, int index)
     open_side(w, accum->p_size, MO_SIDE_P, &loops);
     open_side(w, accum->q_size, MO_SIDE_Q, &loops);
     mo_gen_line(gen, "mo_store_c<%d>(part_%s + group * %d, %s[i][j], p, q);", accum->stride,
-                mo_gen_value_name(gen, accum->value), accum->q_size * accum->stride, mo_stream_gen_accum_name(w, index));
+                mo_gen_value_name(gen, accum->value), accum->q_size * accum->stride,
+                mo_stream_gen_accum_name(w, index));
     while (loops-- > 0) mo_gen_line(gen, "}");
 }
 
@@ -89,7 +90,8 @@ static void exchange_stat(mo_stream_gen *w, const mo_stat *stat)
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int r = 0; r < 2; r++) {");
         mo_gen_line(gen, "const float x = mo_reduce_quad<%s>(stat_%s[i][r]);", op, name);
-        mo_gen_line(gen, "if (t == 0 && warp_q == 0) part_%s[group * %d + p + g + r * 8] = x;", name, stat->size);
+        mo_gen_line(gen, "if (t == 0 && warp_q == 0) part_%s[group * %d + p + g + r * 8] = x;", name,
+                    stat->size);
         mo_gen_line(gen, "}");
     } else {
         mo_gen_line(gen, "const float x = mo_reduce_quad<%s>(stat_%s[j]);", op, name);
@@ -104,7 +106,8 @@ static void bind(mo_stream_gen *w, int axis, const char *local)
     if (axis < 0) return;
     w->local[axis] = local;
     bool tiled = axis == w->s->p_axis || axis == w->s->q_axis;
-    w->index[axis] = tiled ? mo_arena_printf(w->gen->arena, "(%s0 + %s)", w->gen->g->axes[axis].name, local) : local;
+    w->index[axis] =
+        tiled ? mo_arena_printf(w->gen->arena, "(%s0 + %s)", w->gen->g->axes[axis].name, local) : local;
 }
 
 static void unbind(mo_stream_gen *w, int axis)
@@ -129,12 +132,14 @@ static void between_tile(mo_stream_gen *w, const mo_tile *tile)
     if (tile->axis >= 0)
         mo_gen_line(gen, "if (%s < %lld && col < %lld) {", w->index[tile->axis],
                     (long long)g->axes[tile->axis].extent, inner_extent);
-    else mo_gen_line(gen, "if (row == 0 && col < %lld) {", inner_extent);
+    else
+        mo_gen_line(gen, "if (row == 0 && col < %lld) {", inner_extent);
     w->at = MO_AT_TAIL;
     mo_stream_gen_forget(w);
     mo_gen_line(gen, "x = %s;", mo_stream_gen_value(w, tile->node));
     mo_gen_line(gen, "}");
-    mo_gen_line(gen, "mo_store(%s + row * %d + col, x);", mo_stream_gen_tile_name(w, tile->node), tile->stride);
+    mo_gen_line(gen, "mo_store(%s + row * %d + col, x);", mo_stream_gen_tile_name(w, tile->node),
+                tile->stride);
     mo_gen_line(gen, "}");
     unbind(w, tile->axis);
     unbind(w, tile->inner);
@@ -145,7 +150,9 @@ static void combine_groups(mo_stream_gen *w, int node, const char *op, int size)
 {
     mo_gen *gen = w->gen;
     const char *name = mo_gen_value_name(gen, node);
-    mo_gen_line(gen, "for (int e = threadIdx.x; e < %d; e += %d) part_%s[e] = mo_reduce_parts<%s, GROUPS, %d>(part_%s + e);",
+    mo_gen_line(gen,
+                "for (int e = threadIdx.x; e < %d; e += %d) part_%s[e] = mo_reduce_parts<%s, GROUPS, "
+                "%d>(part_%s + e);",
                 size, w->s->threads, name, op, size, name);
 }
 
@@ -163,7 +170,8 @@ static void meet(mo_stream_gen *w, bool early)
         }
         for (int i = 0; i < w->plan.n_accums; i++) {
             const mo_accum *a = &w->plan.accums[i];
-            if (is_early(w, a->value) == early) combine_groups(w, a->value, "mo_sum_op", a->q_size * a->stride);
+            if (is_early(w, a->value) == early)
+                combine_groups(w, a->value, "mo_sum_op", a->q_size * a->stride);
         }
     }
     mo_gen_line(gen, "mo_cluster_sync();");
@@ -192,7 +200,8 @@ static int store_width(const mo_stream_gen *w, const mo_saver *saver, mo_axes ax
     if (p < 0 || !(axes >> p & 1u) || saver->access.stride[p] != 1) return 1;
     if (mo_dtype_size(w->gen->mugraph->tensors[saver->access.tensor].dtype) != 2) return 1;
     if (w->gen->g->axes[p].extent % 2 != 0 || w->s->tile[p] % 2 != 0) return 1;
-    MO_FOR_AXES(a, axes) if (a != p && saver->access.stride[a] % 2 != 0) return 1;
+    MO_FOR_AXES(a, axes)
+        if (a != p && saver->access.stride[a] % 2 != 0) return 1;
     return 2;
 }
 
@@ -203,7 +212,8 @@ static const char *writer_guard(mo_stream_gen *w, mo_axes axes)
     mo_str guard = {0};
     const int axis[2] = {w->s->q_axis, w->s->p_axis};
     for (int i = 0; i < 2; i++)
-        if (axis[i] >= 0 && !(axes >> axis[i] & 1u)) mo_str_printf(&guard, " && %s0 == 0", gen->g->axes[axis[i]].name);
+        if (axis[i] >= 0 && !(axes >> axis[i] & 1u))
+            mo_str_printf(&guard, " && %s0 == 0", gen->g->axes[axis[i]].name);
     for (int a = 0; a < gen->g->n_axes; a++)
         if (w->index[a] != NULL && !(axes >> a & 1u)) mo_str_printf(&guard, " && %s == 0", w->index[a]);
     const char *text = mo_arena_strdup(gen->arena, mo_str_text(&guard));
@@ -227,7 +237,9 @@ static void store_output(mo_stream_gen *w, const mo_saver *saver)
     if (w->s->cluster > 1)
         mo_gen_line(gen, "for (int e = threadIdx.x + rank * %d; e < %lld; e += %d) {", w->s->threads,
                     p_size / vec * q_size, w->s->threads * w->s->cluster);
-    else mo_gen_line(gen, "for (int e = threadIdx.x; e < %lld; e += %d) {", p_size / vec * q_size, w->s->threads);
+    else
+        mo_gen_line(gen, "for (int e = threadIdx.x; e < %lld; e += %d) {", p_size / vec * q_size,
+                    w->s->threads);
     mo_gen_line(gen, "const int q = e / %lld, p = e %% %lld * %d;", p_size / vec, p_size / vec, vec);
     mo_gen_line(gen, "(void)q, (void)p;");
     bind(w, q, "q");
@@ -262,5 +274,6 @@ void mo_stream_gen_tail(mo_stream_gen *w)
         if (!is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
     meet(w, false);
     for (int i = 0; i < gen->g->n_savers; i++) store_output(w, &gen->g->savers[i]);
-    if (w->s->cluster > 1) mo_gen_line(gen, "mo_cluster_sync(); // the other block may still be reading this one's memory");
+    if (w->s->cluster > 1)
+        mo_gen_line(gen, "mo_cluster_sync(); // the other block may still be reading this one's memory");
 }

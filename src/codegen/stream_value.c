@@ -36,7 +36,8 @@ const mo_tile *mo_stream_gen_tile(const mo_stream_gen *w, int node)
 const char *mo_stream_gen_tile_name(mo_stream_gen *w, int node)
 {
     const mo_prim_node *n = &w->gen->g->nodes[node];
-    if (n->op == MO_OP_ITER) return mo_arena_printf(w->gen->arena, "s_%s%d", mo_gen_tensor(w->gen, n->access.tensor), node);
+    if (n->op == MO_OP_ITER)
+        return mo_arena_printf(w->gen->arena, "s_%s%d", mo_gen_tensor(w->gen, n->access.tensor), node);
     return mo_arena_printf(w->gen->arena, "s_%s", mo_gen_value_name(w->gen, node));
 }
 
@@ -61,8 +62,8 @@ static const char *tile_element(mo_stream_gen *w, const mo_tile *tile)
     if (w->fragment[tile->node] != NULL) return w->fragment[tile->node];
     const char *row = local_of(w, tile->inner_rows ? tile->inner : tile->axis);
     const char *col = local_of(w, tile->inner_rows ? tile->axis : tile->inner);
-    return mo_arena_printf(w->gen->arena, "mo_load(%s + (%s) * %d + %s)", mo_stream_gen_tile_name(w, tile->node), row,
-                           tile->stride, col);
+    return mo_arena_printf(w->gen->arena, "mo_load(%s + (%s) * %d + %s)",
+                           mo_stream_gen_tile_name(w, tile->node), row, tile->stride, col);
 }
 
 static const char *accumulated(mo_stream_gen *w, int node)
@@ -74,23 +75,24 @@ static const char *accumulated(mo_stream_gen *w, int node)
         if (stat->node != node) continue;
         const char *op = mo_gen_reduction(gen->g->nodes[node].op), *row = local_of(w, stat->axis);
         if (w->s->cluster > 1)
-            mo_gen_line(gen, "const float %s = %s::apply(part_%s[%s], peer_%s[%s]);", name, op, name, row, name, row);
+            mo_gen_line(gen, "const float %s = %s::apply(part_%s[%s], peer_%s[%s]);", name, op, name, row,
+                        name, row);
         else
-            mo_gen_line(gen, "const float %s = mo_reduce_parts<%s, GROUPS, %d>(part_%s + %s);", name, op, stat->size, name,
-                        row);
+            mo_gen_line(gen, "const float %s = mo_reduce_parts<%s, GROUPS, %d>(part_%s + %s);", name, op,
+                        stat->size, name, row);
         return name;
     }
     const mo_accum *accum = &w->plan.accums[w->plan.accum_of[node]];
     MO_CHECK(accum->value == node);
     if (w->s->cluster > 1) {
-        const char *at = mo_arena_printf(gen->arena, "(%s) * %d + %s", local_of(w, accum->q_axis), accum->stride,
-                                         local_of(w, accum->p_axis));
+        const char *at = mo_arena_printf(gen->arena, "(%s) * %d + %s", local_of(w, accum->q_axis),
+                                         accum->stride, local_of(w, accum->p_axis));
         mo_gen_line(gen, "const float %s = part_%s[%s] + peer_%s[%s];", name, name, at, name, at);
         return name;
     }
     mo_gen_line(gen, "float %s[1];", name);
-    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + (%s) * %d + %s);", accum->q_size * accum->stride, name, name,
-                local_of(w, accum->q_axis), accum->stride, local_of(w, accum->p_axis));
+    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + (%s) * %d + %s);", accum->q_size * accum->stride,
+                name, name, local_of(w, accum->q_axis), accum->stride, local_of(w, accum->p_axis));
     return mo_arena_printf(gen->arena, "%s[0]", name);
 }
 

@@ -7,17 +7,17 @@
 #include <stdint.h>
 
 typedef struct {
-    const char *name;             /* "NVIDIA H200" */
-    int arch;                     /* 80, 86, 89, 90, 100, 120 */
+    const char *name; /* "NVIDIA H200" */
+    int arch;         /* 80, 86, 89, 90, 100, 120 */
     int sms;
-    int shared_per_block;         /* bytes, opt-in limit */
+    int shared_per_block; /* bytes, opt-in limit */
     int shared_per_sm;
-    int64_t dram_bytes_per_us;    /* read bandwidth, large sizes */
+    int64_t dram_bytes_per_us; /* read bandwidth, large sizes */
     int64_t l2_bytes_per_us;
     int64_t l2_bytes;
-    int64_t mma_flops_per_us;     /* dense f16 with f32 accumulation, mma.sync */
+    int64_t mma_flops_per_us; /* dense f16 with f32 accumulation, mma.sync */
     int64_t f32_flops_per_us;
-    int launch_ns;                /* one kernel inside a CUDA graph, empty */
+    int launch_ns; /* one kernel inside a CUDA graph, empty */
 } mo_device;
 
 /* Table entry for an architecture number (the data-centre part of that generation); NULL if unknown. */

@@ -1,21 +1,21 @@
 /* STREAM: launch, then for each wave of blocks a fixed cost, then the cubic mean-like sum of five times that
- * overlap imperfectly: device memory, L2, the chain of iterations of one group, the issue slots of one SM, and
- * the waits for slabs. The constants were fitted to 376 schedules of seven programs measured on an H200
+ * overlap imperfectly: device memory, L2, the chain of iterations of one group, the issue slots of one SM,
+ * and the waits for slabs. The constants were fitted to 376 schedules of seven programs measured on an H200
  * (docs/performance.md); bandwidths and rates scale by the device table. */
 #include "cost/model.h"
 
-#define LATENCY_NS 900     /* first bytes of a cold read (ROW, PLAIN) */
-#define START_NS 1100      /* STREAM: beside the launch */
-#define WAVE_NS 1800       /* first slab, exchange between groups, store */
-#define FLIGHT_NS 656      /* of a cold slab, for Little's law */
-#define SLAB_WAIT_NS 585   /* for each iteration, shared by the slabs in flight */
-#define STEP_NS 33         /* one k16 step of a warp: ldmatrix to mma */
+#define LATENCY_NS 900   /* first bytes of a cold read (ROW, PLAIN) */
+#define START_NS 1100    /* STREAM: beside the launch */
+#define WAVE_NS 1800     /* first slab, exchange between groups, store */
+#define FLIGHT_NS 656    /* of a cold slab, for Little's law */
+#define SLAB_WAIT_NS 585 /* for each iteration, shared by the slabs in flight */
+#define STEP_NS 33       /* one k16 step of a warp: ldmatrix to mma */
 #define STEP_PS_PER_ACC 1652
-#define COPY_PS 4753       /* for each 16-byte copy of a thread */
-#define ISSUE_PS 6888      /* issue slots of a k16 step */
+#define COPY_PS 4753  /* for each 16-byte copy of a thread */
+#define ISSUE_PS 6888 /* issue slots of a k16 step */
 #define ISSUE_PS_PER_ACC 1508
 #define ISSUE_PS_PER_COPY 10380
-#define CLUSTER_NS 900     /* two cluster barriers and the exchange between a pair of blocks */
+#define CLUSTER_NS 900          /* two cluster barriers and the exchange between a pair of blocks */
 #define REGISTERS_PER_THREAD 60 /* beside the accumulators */
 
 static int64_t max64(int64_t a, int64_t b)
@@ -46,7 +46,7 @@ static int64_t slab_bytes(const mo_schedule *s, const mo_prim_node *n, int size)
 {
     int tile = -1;
     MO_FOR_AXES(a, n->axes)
-    if (a != s->loop_axis && !(s->place[a] == MO_PLACE_GRID && s->tile[a] == 1)) tile = a;
+        if (a != s->loop_axis && !(s->place[a] == MO_PLACE_GRID && s->tile[a] == 1)) tile = a;
     int64_t across = 8, inner = round_up(s->tile[s->loop_axis], 16);
     if (tile >= 0) across = round_up(s->tile[tile], tile == s->q_axis ? 8 : 16);
     bool inner_rows = tile >= 0 && n->access.stride[tile] == 1 && n->access.stride[s->loop_axis] != 1;
@@ -60,20 +60,23 @@ static void count_iterator(const mo_cost_context *c, const mo_prim *g, const mo_
     const mo_prim_node *n = &g->nodes[node];
     int size = mo_dtype_size(c->tensor_dtype[n->access.tensor]);
     mo_axes real = 0;
-    MO_FOR_AXES(a, n->axes) if (n->access.stride[a] != 0) real |= 1u << a;
+    MO_FOR_AXES(a, n->axes)
+        if (n->access.stride[a] != 0) real |= 1u << a;
     facts->dram_bytes += mo_prim_extent(g, real) * size;
     facts->block_bytes += block_elements(g, s, real) * size;
     bool looped = s->loop_axis >= 0 && n->axes >> s->loop_axis & 1u;
     if (looped) facts->stage_bytes += slab_bytes(s, n, size);
 }
 
-static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_node *n, mo_kernel_facts *facts)
+static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_node *n,
+                          mo_kernel_facts *facts)
 {
     int64_t p = 16, q = 8, other = 1;
-    MO_FOR_AXES(a, n->axes)
-    {
-        if (a == s->q_axis) q = round_up(s->tile[a], 8);
-        else if (a == s->p_axis || s->place[a] != MO_PLACE_GRID) p = round_up(s->tile[a], 16);
+    MO_FOR_AXES(a, n->axes) {
+        if (a == s->q_axis)
+            q = round_up(s->tile[a], 8);
+        else if (a == s->p_axis || s->place[a] != MO_PLACE_GRID)
+            p = round_up(s->tile[a], 16);
     }
     MO_FOR_AXES(a, n->reduced) other *= g->axes[a].extent;
     facts->flops += 2 * p * q * other * facts->blocks / s->cluster;
@@ -99,10 +102,14 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
     }
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *n = &g->nodes[i];
-        if (n->op == MO_OP_ITER) count_iterator(c, g, s, i, &facts);
-        else if (n->op == MO_OP_MATMUL && s->kind == MO_SCHEDULE_STREAM) count_product(g, s, n, &facts);
-        else if (n->op == MO_OP_MATMUL) facts.flops += 2 * mo_prim_extent(g, n->axes | n->reduced);
-        else facts.pointwise += mo_prim_extent(g, n->axes | n->reduced) * mo_op_get(n->op)->flops;
+        if (n->op == MO_OP_ITER)
+            count_iterator(c, g, s, i, &facts);
+        else if (n->op == MO_OP_MATMUL && s->kind == MO_SCHEDULE_STREAM)
+            count_product(g, s, n, &facts);
+        else if (n->op == MO_OP_MATMUL)
+            facts.flops += 2 * mo_prim_extent(g, n->axes | n->reduced);
+        else
+            facts.pointwise += mo_prim_extent(g, n->axes | n->reduced) * mo_op_get(n->op)->flops;
     }
     for (int i = 0; i < g->n_savers; i++) {
         int size = mo_dtype_size(c->tensor_dtype[g->savers[i].access.tensor]);
@@ -151,20 +158,23 @@ static int64_t steps_of_group(const mo_prim *g, const mo_schedule *s, int64_t it
     return steps;
 }
 
-static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, const mo_kernel_facts *f)
+static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
+                           const mo_kernel_facts *f)
 {
     const mo_device *d = c->device;
     int64_t resident = d->shared_per_sm / (f->shared_bytes + 1024);
     resident = min64(resident, 65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD)));
     resident = max64(min64(resident, 2048 / s->threads), 1);
     int64_t waves = divide_up(f->blocks, resident * d->sms), active = min64(f->blocks, resident * d->sms);
-    int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]), (int64_t)s->groups * s->cluster);
+    int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]),
+                                   (int64_t)s->groups * s->cluster);
     int64_t steps = steps_of_group(g, s, iterations);
     int64_t copies = iterations * f->stage_bytes / 16 / (s->threads / s->groups);
     int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
     int64_t factor = uses_f32_products(g) ? 8 : 1;
     int64_t chain = steps * (STEP_NS * 1000 + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS;
-    int64_t issue = steps * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor + copies * ISSUE_PS_PER_COPY;
+    int64_t issue =
+        steps * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor + copies * ISSUE_PS_PER_COPY;
     const int64_t times[] = {
         f->dram_bytes * 1000 / min64(reach, d->dram_bytes_per_us),
         f->block_bytes * f->blocks * 900 / d->l2_bytes_per_us,
@@ -176,7 +186,8 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     return d->launch_ns + START_NS + waves * WAVE_NS + exchange + overlap(times, 5);
 }
 
-static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, const mo_kernel_facts *f)
+static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
+                        const mo_kernel_facts *f)
 {
     const mo_device *d = c->device;
     int levels = 0, strided = 0;
@@ -233,12 +244,14 @@ int64_t mo_program_bytes(const mo_program *program)
     for (int t = 0; t < program->n_tensors; t++) {
         bool counts = false;
         for (int n = 0; t < program->n_inputs && n < program->n_nodes; n++)
-            for (int j = 0; j < program->nodes[n].n_inputs; j++) counts |= program->nodes[n].inputs[j].tensor == t;
+            for (int j = 0; j < program->nodes[n].n_inputs; j++)
+                counts |= program->nodes[n].inputs[j].tensor == t;
         for (int i = 0; i < program->n_outputs; i++) {
             if (program->outputs[i] != t) continue;
             counts = true;
         }
-        if (counts) bytes += mo_shape_elements(program->tensors[t].shape) * mo_dtype_size(program->tensors[t].dtype);
+        if (counts)
+            bytes += mo_shape_elements(program->tensors[t].shape) * mo_dtype_size(program->tensors[t].dtype);
     }
     return bytes;
 }
@@ -249,7 +262,8 @@ int64_t mo_mugraph_flops(const mo_mugraph *graph)
     for (int k = 0; k < graph->n_kernels; k++) {
         const mo_prim *g = graph->kernels[k].body;
         for (int i = 0; i < g->n_nodes; i++)
-            if (g->nodes[i].op == MO_OP_MATMUL) flops += 2 * mo_prim_extent(g, g->nodes[i].axes | g->nodes[i].reduced);
+            if (g->nodes[i].op == MO_OP_MATMUL)
+                flops += 2 * mo_prim_extent(g, g->nodes[i].axes | g->nodes[i].reduced);
     }
     return flops;
 }

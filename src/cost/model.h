@@ -8,13 +8,13 @@
 /* What a schedule makes of a body. */
 typedef struct {
     int64_t blocks;
-    int64_t dram_bytes;    /* every tensor once */
-    int64_t block_bytes;   /* read by one block */
-    int64_t stage_bytes;   /* STREAM: one slab of one group */
-    int64_t shared_bytes;  /* STREAM: about */
-    int64_t accumulators;  /* STREAM: floats for each thread */
-    int64_t flops;         /* of the matrix or f32 units, padding included */
-    int64_t pointwise;     /* elementwise operations */
+    int64_t dram_bytes;   /* every tensor once */
+    int64_t block_bytes;  /* read by one block */
+    int64_t stage_bytes;  /* STREAM: one slab of one group */
+    int64_t shared_bytes; /* STREAM: about */
+    int64_t accumulators; /* STREAM: floats for each thread */
+    int64_t flops;        /* of the matrix or f32 units, padding included */
+    int64_t pointwise;    /* elementwise operations */
 } mo_kernel_facts;
 
 /* `dtype_of(tensor)` gives the stored type of any tensor that the body uses. */
@@ -23,7 +23,8 @@ typedef struct {
     const mo_dtype *tensor_dtype;
 } mo_cost_context;
 
-mo_kernel_facts mo_cost_facts(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule);
+mo_kernel_facts mo_cost_facts(const mo_cost_context *context, const mo_prim *body,
+                              const mo_schedule *schedule);
 int64_t mo_cost_kernel(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule);
 /* The same where the facts are at hand. */
 int64_t mo_cost_of_facts(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule,

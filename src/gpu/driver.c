@@ -116,13 +116,13 @@ mo_status mo_gpu_query(const mo_cuda *cuda, int index, mo_gpu_facts *facts, mo_e
     if (index < 0 || index >= count) {
         return mo_fail(error, MO_ERR_ENV, "there is no GPU %d (the driver shows %d)", index, count);
     }
-    bool ok = mo_cuda_ok(cuda, cuda->device_get(&device, index), "opening the GPU", error) &&
-              mo_cuda_ok(cuda, cuda->device_name(facts->name, (int)sizeof facts->name - 1, device),
-                         "reading the GPU's name", error) &&
-              mo_cuda_ok(cuda, attributes(cuda, device, facts), "reading the GPU's limits", error) &&
-              mo_cuda_ok(cuda, cuda->device_memory(&memory, device), "reading the GPU's memory", error) &&
-              mo_cuda_ok(cuda, cuda->driver_version(&facts->cuda_version), "reading the driver's version",
-                         error);
+    bool ok =
+        mo_cuda_ok(cuda, cuda->device_get(&device, index), "opening the GPU", error) &&
+        mo_cuda_ok(cuda, cuda->device_name(facts->name, (int)sizeof facts->name - 1, device),
+                   "reading the GPU's name", error) &&
+        mo_cuda_ok(cuda, attributes(cuda, device, facts), "reading the GPU's limits", error) &&
+        mo_cuda_ok(cuda, cuda->device_memory(&memory, device), "reading the GPU's memory", error) &&
+        mo_cuda_ok(cuda, cuda->driver_version(&facts->cuda_version), "reading the driver's version", error);
     if (!ok) return MO_ERR_ENV;
     facts->memory_bytes = (int64_t)memory;
     driver_text(facts);

@@ -79,12 +79,12 @@ mo_status mo_cuda_load_from(mo_cuda *cuda, const char *const *names, mo_error *e
 bool mo_cuda_ok(const mo_cuda *cuda, mo_cu_result result, const char *what, mo_error *error);
 
 typedef struct {
-    char name[128];         /* "NVIDIA H200" */
-    char driver[64];        /* "580.159.03", or "CUDA 13.0" where the kernel module tells no version */
-    int cuda_version;       /* 13000 */
-    int arch;               /* 90 */
+    char name[128];   /* "NVIDIA H200" */
+    char driver[64];  /* "580.159.03", or "CUDA 13.0" where the kernel module tells no version */
+    int cuda_version; /* 13000 */
+    int arch;         /* 90 */
     int sms;
-    int shared_per_block;   /* opt-in limit, bytes */
+    int shared_per_block; /* opt-in limit, bytes */
     int shared_per_sm;
     int64_t l2_bytes;
     int64_t memory_bytes;

@@ -160,8 +160,7 @@ int mo_nvrtc_archs(const mo_nvrtc *nvrtc, int *archs, int capacity)
 }
 
 /* Size and content of one of the program's texts: malloc memory with a NUL behind it, or NULL. */
-static char *fetch(program p, code (*size_of)(program, size_t *), code (*get)(program, char *),
-                   size_t *size)
+static char *fetch(program p, code (*size_of)(program, size_t *), code (*get)(program, char *), size_t *size)
 {
     *size = 0;
     if (size_of(p, size) != 0 || *size == 0) return NULL;

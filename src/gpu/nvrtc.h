@@ -36,9 +36,9 @@ typedef struct {
 
 typedef struct {
     const char *source;
-    const char *name;               /* of the source, for messages */
-    const char *arch;               /* "sm_90a" */
-    const char *const *options;     /* further options, NULL at the end; or NULL */
+    const char *name;           /* of the source, for messages */
+    const char *arch;           /* "sm_90a" */
+    const char *const *options; /* further options, NULL at the end; or NULL */
     bool want_ptx;
 } mo_compile_request;
 
@@ -47,8 +47,8 @@ typedef struct {
     bool ok;
     unsigned char *cubin;
     size_t cubin_bytes;
-    char *ptx;                      /* NUL-terminated, or NULL */
-    char *log;                      /* never NULL after a compile: errors, warnings, ptxas notes */
+    char *ptx; /* NUL-terminated, or NULL */
+    char *log; /* never NULL after a compile: errors, warnings, ptxas notes */
     int n_usages;
     mo_kernel_usage *usages;
 } mo_compiled;

@@ -141,8 +141,8 @@ static bool cluster_fits(mo_gpu *gpu, const mo_gpu_kernel *kernel, mo_error *err
     mo_cu_launch_attribute attribute;
     mo_cu_launch_config config = config_of(gpu, kernel, &attribute);
     int active = 0;
-    mo_cu_result r = cuda->active_clusters(
-        &active, kernel->function, (const struct CUlaunchConfig_st *)(const void *)&config);
+    mo_cu_result r = cuda->active_clusters(&active, kernel->function,
+                                           (const struct CUlaunchConfig_st *)(const void *)&config);
     if (r != 0) return mo_cuda_ok(cuda, r, "asking for the occupancy of clusters", error);
     if (active == 0) mo_fail(error, MO_ERR_ENV, "no cluster of this kernel fits the GPU");
     return active > 0;
@@ -189,8 +189,8 @@ bool mo_gpu_prepare(mo_gpu *gpu, mo_cu_module module, const char *name, mo_gpu_k
     }
     *fits = shape_fits(gpu, name, kernel, max_threads, error);
     if (!*fits) return false;
-    mo_cu_result r = cuda->function_set(kernel->function, MO_CU_FUNCTION_MAX_DYNAMIC_SHARED,
-                                        (int)kernel->shared_bytes);
+    mo_cu_result r =
+        cuda->function_set(kernel->function, MO_CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)kernel->shared_bytes);
     if (!mo_cuda_ok(cuda, r, "raising the limit of shared memory", error)) return false;
     *fits = !clustered(kernel) || cluster_fits(gpu, kernel, error);
     return *fits;

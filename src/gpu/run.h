@@ -37,7 +37,7 @@ void mo_gpu_unload(mo_gpu *gpu, mo_cu_module *module); /* NULL module is allowed
 typedef struct {
     mo_cu_function function;
     unsigned grid[3], cluster[3], block[3];
-    unsigned shared_bytes;              /* dynamic */
+    unsigned shared_bytes; /* dynamic */
     int registers, local_bytes, shared_static;
 } mo_gpu_kernel;
 

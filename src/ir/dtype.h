@@ -7,11 +7,11 @@
 
 typedef enum { MO_F16, MO_BF16, MO_F32, MO_DTYPE_COUNT } mo_dtype;
 
-const char *mo_dtype_name(mo_dtype dtype);              /* "f16", "bf16", "f32" */
-bool mo_dtype_find(const char *name, mo_dtype *dtype);  /* canonical names and aliases */
-int mo_dtype_size(mo_dtype dtype);                      /* bytes */
-double mo_dtype_unit_roundoff(mo_dtype dtype);          /* 2^-11, 2^-8, 2^-24 */
-double mo_dtype_subnormal(mo_dtype dtype);              /* spacing of subnormal numbers */
+const char *mo_dtype_name(mo_dtype dtype);             /* "f16", "bf16", "f32" */
+bool mo_dtype_find(const char *name, mo_dtype *dtype); /* canonical names and aliases */
+int mo_dtype_size(mo_dtype dtype);                     /* bytes */
+double mo_dtype_unit_roundoff(mo_dtype dtype);         /* 2^-11, 2^-8, 2^-24 */
+double mo_dtype_subnormal(mo_dtype dtype);             /* spacing of subnormal numbers */
 
 /* Type of the result of an operator on operands of types a and b: the same, or f32 when mixed. */
 mo_dtype mo_dtype_promote(mo_dtype a, mo_dtype b);

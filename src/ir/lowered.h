@@ -6,14 +6,14 @@
 
 /* A run of consecutive nodes that is searched as a whole. */
 typedef struct {
-    int first, count;   /* program nodes */
+    int first, count; /* program nodes */
     mo_prim *graph;
 } mo_subprogram;
 
 typedef struct {
     int n_subprograms;
     mo_subprogram *subprograms;
-    mo_prim **nodes;    /* each program node lowered alone: the bodies of the unfused program */
+    mo_prim **nodes; /* each program node lowered alone: the bodies of the unfused program */
 } mo_lowered;
 
 #endif

@@ -23,12 +23,15 @@ static const char *check_row(const mo_kernel *kernel)
     const mo_prim *g = kernel->body;
     const mo_schedule *s = &kernel->schedule;
     mo_axes row = 1u << s->row_axis, outer = g->nodes[g->savers[0].node].axes & ~row;
-    if (s->lanes < 1 || (s->lanes & (s->lanes - 1)) != 0 || s->threads % s->lanes != 0) return "lanes do not share a block";
-    if (s->vector < 1 || g->axes[s->row_axis].extent % s->vector != 0) return "row not a multiple of the vector";
+    if (s->lanes < 1 || (s->lanes & (s->lanes - 1)) != 0 || s->threads % s->lanes != 0)
+        return "lanes do not share a block";
+    if (s->vector < 1 || g->axes[s->row_axis].extent % s->vector != 0)
+        return "row not a multiple of the vector";
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *node = &g->nodes[i];
         if ((node->axes & ~(outer | row)) != 0) return "a value with an axis beside the row's";
-        if (node->reduced != 0 && node->reduced != row) return "a reduction over an axis that is not the row's";
+        if (node->reduced != 0 && node->reduced != row)
+            return "a reduction over an axis that is not the row's";
     }
     for (int i = 0; i < g->n_savers; i++)
         if ((g->nodes[g->savers[i].node].axes & ~row) != outer) return "outputs with different rows";
@@ -58,9 +61,11 @@ const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
     return "unknown schedule";
 }
 
-static const char *check_access(const mo_mugraph *graph, const mo_prim *g, mo_axes axes, const mo_access *access)
+static const char *check_access(const mo_mugraph *graph, const mo_prim *g, mo_axes axes,
+                                const mo_access *access)
 {
-    if (access->tensor < 0 || access->tensor >= graph->n_tensors) return "access to a tensor that does not exist";
+    if (access->tensor < 0 || access->tensor >= graph->n_tensors)
+        return "access to a tensor that does not exist";
     const mo_mutensor *t = &graph->tensors[access->tensor];
     int64_t last = 0, limit = 0;
     MO_FOR_AXES(a, axes) last += access->stride[a] * (g->axes[a].extent - 1);
@@ -78,8 +83,7 @@ static const char *check_saver(const mo_mugraph *graph, const mo_prim *g, const 
     int64_t written = 1;
     for (bool found = true; found;) {
         found = false;
-        MO_FOR_AXES(a, left)
-        {
+        MO_FOR_AXES(a, left) {
             if (g->axes[a].extent > 1 && saver->access.stride[a] != written) continue;
             written *= g->axes[a].extent;
             left &= ~(1u << a);
@@ -138,10 +142,11 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
     const mo_schedule *s = &kernel->schedule;
     mo_str_printf(out, "  schedule %s threads %d", schedule_names[s->kind], s->threads);
     if (s->kind == MO_SCHEDULE_ROW)
-        mo_str_printf(out, " row %s lanes %d vector %d%s%s", kernel->body->axes[s->row_axis].name, s->lanes, s->vector,
-                      s->resident ? " resident" : "", s->rows_fast ? " rows-fast" : "");
+        mo_str_printf(out, " row %s lanes %d vector %d%s%s", kernel->body->axes[s->row_axis].name, s->lanes,
+                      s->vector, s->resident ? " resident" : "", s->rows_fast ? " rows-fast" : "");
     if (s->kind == MO_SCHEDULE_STREAM)
-        mo_str_printf(out, " cluster %d groups %d warps %dx%d stages %d", s->cluster, s->groups, s->warps_p, s->warps_q, s->stages);
+        mo_str_printf(out, " cluster %d groups %d warps %dx%d stages %d", s->cluster, s->groups, s->warps_p,
+                      s->warps_q, s->stages);
     mo_str_add(out, "\n");
     for (int a = 0; a < kernel->body->n_axes; a++)
         mo_str_printf(out, "  place %s %s %lld\n", kernel->body->axes[a].name, place_names[s->place[a]],
@@ -151,13 +156,15 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
 void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
 {
     for (int t = 0; t < graph->n_tensors; t++) {
-        mo_str_printf(out, "tensor t%d %s %s ", t, graph->tensors[t].symbol, mo_dtype_name(graph->tensors[t].dtype));
+        mo_str_printf(out, "tensor t%d %s %s ", t, graph->tensors[t].symbol,
+                      mo_dtype_name(graph->tensors[t].dtype));
         mo_shape_print(out, graph->tensors[t].shape);
         mo_str_add(out, "\n");
     }
     for (int k = 0; k < graph->n_kernels; k++) {
         const mo_kernel *kernel = &graph->kernels[k];
-        mo_str_printf(out, "kernel %s %s\n", kernel->name, kernel->program_node >= 0 ? "predefined" : "graph");
+        mo_str_printf(out, "kernel %s %s\n", kernel->name,
+                      kernel->program_node >= 0 ? "predefined" : "graph");
         print_schedule(out, kernel);
         mo_prim_print(out, kernel->body);
     }
@@ -166,8 +173,9 @@ void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
 static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
 {
     const mo_schedule *s = &kernel->schedule;
-    const int facts[] = {s->kind, s->threads, s->row_axis, s->lanes, s->rows_fast, s->resident, s->vector,
-                         s->loop_axis, s->cluster, s->groups, s->warps_p, s->warps_q, s->stages, s->p_axis, s->q_axis};
+    const int facts[] = {s->kind,     s->threads, s->row_axis,  s->lanes,   s->rows_fast,
+                         s->resident, s->vector,  s->loop_axis, s->cluster, s->groups,
+                         s->warps_p,  s->warps_q, s->stages,    s->p_axis,  s->q_axis};
     mo_str_add_bytes(bytes, facts, sizeof facts);
     for (int a = 0; a < kernel->body->n_axes; a++) {
         const int64_t place[] = {s->place[a], s->tile[a]};

@@ -12,42 +12,42 @@
 #include "ir/prim.h"
 
 typedef enum {
-    MO_PLACE_GRID,  /* `tile` consecutive indices for each block */
-    MO_PLACE_LOOP,  /* `tile` consecutive indices for each iteration (and each warp group) */
-    MO_PLACE_WHOLE  /* the whole axis in every block */
+    MO_PLACE_GRID, /* `tile` consecutive indices for each block */
+    MO_PLACE_LOOP, /* `tile` consecutive indices for each iteration (and each warp group) */
+    MO_PLACE_WHOLE /* the whole axis in every block */
 } mo_place;
 
 /* How a kernel's block works. */
 typedef enum {
-    MO_SCHEDULE_PLAIN,  /* a thread for each output element; any graph */
-    MO_SCHEDULE_ROW,    /* one shared axis spread over threads, reductions across them; no matmul */
-    MO_SCHEDULE_STREAM  /* matmuls that stream slabs of the reduced axis through per-group rings */
+    MO_SCHEDULE_PLAIN, /* a thread for each output element; any graph */
+    MO_SCHEDULE_ROW,   /* one shared axis spread over threads, reductions across them; no matmul */
+    MO_SCHEDULE_STREAM /* matmuls that stream slabs of the reduced axis through per-group rings */
 } mo_schedule_kind;
 
 typedef struct {
     mo_schedule_kind kind;
     mo_place place[MO_MAX_AXES];
-    int64_t tile[MO_MAX_AXES];  /* elements; the extent for WHOLE */
-    int threads;                /* threads of a block */
+    int64_t tile[MO_MAX_AXES]; /* elements; the extent for WHOLE */
+    int threads;               /* threads of a block */
     /* ROW */
-    int row_axis;               /* the axis spread over threads */
-    int lanes;                  /* threads that share a row: a power of two; threads / lanes rows a block */
-    bool rows_fast;             /* neighbouring threads take neighbouring rows, not neighbouring elements */
-    bool resident;              /* the row stays in registers: one pass over memory */
-    int vector;                 /* elements for each access */
+    int row_axis;   /* the axis spread over threads */
+    int lanes;      /* threads that share a row: a power of two; threads / lanes rows a block */
+    bool rows_fast; /* neighbouring threads take neighbouring rows, not neighbouring elements */
+    bool resident;  /* the row stays in registers: one pass over memory */
+    int vector;     /* elements for each access */
     /* STREAM */
-    int loop_axis;              /* the reduced axis that is streamed; its tile is the slab of one iteration */
-    int cluster;                /* blocks that share the loop axis and combine through distributed shared memory:
-                                 * 1 or 2 */
-    int groups;                 /* warp groups, each with its own slabs of the loop axis and its own ring */
-    int warps_p, warps_q;       /* warps of a group over the tile's m16 and n8 side */
-    int stages;                 /* slabs in flight in each ring */
-    int p_axis, q_axis;         /* grid axes on the m16 and the n8 side of the mma, or -1 */
+    int loop_axis;        /* the reduced axis that is streamed; its tile is the slab of one iteration */
+    int cluster;          /* blocks that share the loop axis and combine through distributed shared memory:
+                           * 1 or 2 */
+    int groups;           /* warp groups, each with its own slabs of the loop axis and its own ring */
+    int warps_p, warps_q; /* warps of a group over the tile's m16 and n8 side */
+    int stages;           /* slabs in flight in each ring */
+    int p_axis, q_axis;   /* grid axes on the m16 and the n8 side of the mma, or -1 */
 } mo_schedule;
 
 typedef struct {
-    const char *name;      /* C identifier, unique in the muGraph */
-    int program_node;      /* predefined: the program's node; -1: graph-defined */
+    const char *name; /* C identifier, unique in the muGraph */
+    int program_node; /* predefined: the program's node; -1: graph-defined */
     mo_prim *body;
     mo_schedule schedule;
 } mo_kernel;
@@ -55,27 +55,28 @@ typedef struct {
 typedef struct {
     const char *symbol;
     mo_shape shape;
-    mo_dtype dtype;        /* as stored */
+    mo_dtype dtype; /* as stored */
     mo_dtype compute;
     int64_t strides[MO_MAX_RANK];
-    int output;            /* position among the program's outputs that this tensor is stored at, or -1 */
+    int output; /* position among the program's outputs that this tensor is stored at, or -1 */
 } mo_mutensor;
 
 typedef struct {
     mo_arena *arena;
     const mo_program *program;
-    const char *prefix;         /* of the kernels' names; the program's symbol */
-    int n_tensors, n_kernels;   /* tensors: program->n_tensors and then the intermediates */
+    const char *prefix;       /* of the kernels' names; the program's symbol */
+    int n_tensors, n_kernels; /* tensors: program->n_tensors and then the intermediates */
     mo_mutensor *tensors;
-    mo_kernel *kernels;         /* in launch order */
-    int64_t cost_ns;            /* estimate of the cost model */
+    mo_kernel *kernels; /* in launch order */
+    int64_t cost_ns;    /* estimate of the cost model */
 } mo_mugraph;
 
 /* A muGraph with the program's tensors, no kernels, and room for `max_kernels` kernels and as many
  * intermediates. */
 mo_mugraph *mo_mugraph_new(mo_arena *arena, const mo_program *program, int max_kernels);
 /* Appends a row-major intermediate and returns its index. A symbol that is taken gets a '_'. */
-int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype, mo_dtype compute);
+int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype,
+                          mo_dtype compute);
 /* Appends a kernel; its name is made from `name` and the position. */
 mo_kernel *mo_mugraph_add_kernel(mo_mugraph *graph, const char *name, int program_node, mo_prim *body,
                                  const mo_schedule *schedule);

@@ -18,8 +18,11 @@ mo_mugraph *mo_mugraph_new(mo_arena *arena, const mo_program *program, int max_k
     for (int t = 0; t < program->n_tensors; t++) {
         const mo_tensor *from = &program->tensors[t];
         mo_mutensor *to = &graph->tensors[t];
-        *to = (mo_mutensor){.symbol = program->symbols[t], .shape = from->shape, .dtype = from->dtype,
-                            .compute = from->compute, .output = -1};
+        *to = (mo_mutensor){.symbol = program->symbols[t],
+                            .shape = from->shape,
+                            .dtype = from->dtype,
+                            .compute = from->compute,
+                            .output = -1};
         memcpy(to->strides, from->strides, sizeof to->strides);
     }
     for (int i = program->n_outputs - 1; i >= 0; i--)
@@ -38,11 +41,15 @@ static const char *unique_symbol(const mo_mugraph *graph, const char *symbol)
     return symbol;
 }
 
-int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype, mo_dtype compute)
+int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape, mo_dtype dtype,
+                          mo_dtype compute)
 {
     mo_mutensor *t = &graph->tensors[graph->n_tensors];
-    *t = (mo_mutensor){
-        .symbol = unique_symbol(graph, symbol), .shape = shape, .dtype = dtype, .compute = compute, .output = -1};
+    *t = (mo_mutensor){.symbol = unique_symbol(graph, symbol),
+                       .shape = shape,
+                       .dtype = dtype,
+                       .compute = compute,
+                       .output = -1};
     mo_shape_row_major(shape, t->strides);
     return graph->n_tensors++;
 }
@@ -59,7 +66,8 @@ mo_kernel *mo_mugraph_add_kernel(mo_mugraph *graph, const char *name, int progra
 
 mo_schedule mo_schedule_plain(const mo_prim *body)
 {
-    mo_schedule schedule = {.kind = MO_SCHEDULE_PLAIN, .threads = 256, .loop_axis = -1, .p_axis = -1, .q_axis = -1};
+    mo_schedule schedule = {
+        .kind = MO_SCHEDULE_PLAIN, .threads = 256, .loop_axis = -1, .p_axis = -1, .q_axis = -1};
     for (int a = 0; a < body->n_axes; a++) {
         schedule.place[a] = MO_PLACE_GRID;
         schedule.tile[a] = 1;

@@ -13,7 +13,12 @@ typedef enum {
 } mo_op;
 
 typedef enum {
-    MO_KIND_PRODUCT, MO_KIND_BINARY, MO_KIND_UNARY, MO_KIND_REDUCE, MO_KIND_COMPOUND, MO_KIND_VIEW,
+    MO_KIND_PRODUCT,
+    MO_KIND_BINARY,
+    MO_KIND_UNARY,
+    MO_KIND_REDUCE,
+    MO_KIND_COMPOUND,
+    MO_KIND_VIEW,
     MO_KIND_STRUCTURE
 } mo_op_kind;
 
@@ -46,8 +51,14 @@ typedef struct {
 } mo_op_facts;
 
 const mo_op_facts *mo_op_get(mo_op op);
-static inline const char *mo_op_name(mo_op op) { return mo_op_get(op)->name; }
-static inline mo_op_kind mo_op_kind_of(mo_op op) { return mo_op_get(op)->kind; }
+static inline const char *mo_op_name(mo_op op)
+{
+    return mo_op_get(op)->name;
+}
+static inline mo_op_kind mo_op_kind_of(mo_op op)
+{
+    return mo_op_get(op)->kind;
+}
 
 /* Elementwise: unary and binary operators. */
 bool mo_op_is_pointwise(mo_op op);

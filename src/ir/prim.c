@@ -70,8 +70,8 @@ int mo_prim_iter(mo_prim *g, mo_dtype dtype, mo_dtype compute, const mo_access *
 
 int mo_prim_const(mo_prim *g, double number)
 {
-    return mo_prim_append(g, (mo_prim_node){.op = MO_OP_CONST, .number = number, .dtype = MO_F32,
-                                            .compute = MO_F32});
+    return mo_prim_append(
+        g, (mo_prim_node){.op = MO_OP_CONST, .number = number, .dtype = MO_F32, .compute = MO_F32});
 }
 
 int mo_prim_extent_const(mo_prim *g, mo_axes axes)
@@ -119,8 +119,8 @@ int mo_prim_binary(mo_prim *g, mo_op op, int a, int b)
 int mo_prim_reduce(mo_prim *g, mo_op op, int a, mo_axes reduced)
 {
     MO_CHECK((g->nodes[a].axes & reduced) == reduced);
-    mo_prim_node node = {.op = op, .n_in = 1, .in = {a, 0}, .axes = g->nodes[a].axes & ~reduced,
-                         .reduced = reduced};
+    mo_prim_node node = {
+        .op = op, .n_in = 1, .in = {a, 0}, .axes = g->nodes[a].axes & ~reduced, .reduced = reduced};
     infer_node(g, &node);
     return mo_prim_append(g, node);
 }
@@ -129,8 +129,8 @@ int mo_prim_matmul(mo_prim *g, int a, int b, mo_axes reduced)
 {
     mo_axes joined = g->nodes[a].axes | g->nodes[b].axes;
     MO_CHECK((joined & reduced) == reduced);
-    mo_prim_node node = {.op = MO_OP_MATMUL, .n_in = 2, .in = {a, b}, .axes = joined & ~reduced,
-                         .reduced = reduced};
+    mo_prim_node node = {
+        .op = MO_OP_MATMUL, .n_in = 2, .in = {a, b}, .axes = joined & ~reduced, .reduced = reduced};
     infer_node(g, &node);
     return mo_prim_append(g, node);
 }
@@ -167,7 +167,8 @@ static bool same_access(const mo_access *a, const mo_access *b)
 
 static bool commutes(mo_op op)
 {
-    return op == MO_OP_ADD || op == MO_OP_MUL || op == MO_OP_MATMUL || op == MO_OP_MAXIMUM || op == MO_OP_MINIMUM;
+    return op == MO_OP_ADD || op == MO_OP_MUL || op == MO_OP_MATMUL || op == MO_OP_MAXIMUM ||
+           op == MO_OP_MINIMUM;
 }
 
 /* Equal up to the order of commuting operands; operands are already numbered in the new graph. */
@@ -176,7 +177,8 @@ static bool same_node(const mo_prim_node *a, const mo_prim_node *b)
     if (a->op != b->op || a->n_in != b->n_in || a->axes != b->axes || a->reduced != b->reduced) return false;
     if (a->op == MO_OP_CAST && a->dtype != b->dtype) return false;
     if (memcmp(&a->number, &b->number, sizeof a->number) != 0 || a->const_axes != b->const_axes) return false;
-    if (memcmp(&a->min, &b->min, sizeof a->min) != 0 || memcmp(&a->max, &b->max, sizeof a->max) != 0) return false;
+    if (memcmp(&a->min, &b->min, sizeof a->min) != 0 || memcmp(&a->max, &b->max, sizeof a->max) != 0)
+        return false;
     if (a->approximate_tanh != b->approximate_tanh) return false;
     if (a->op == MO_OP_ITER) return same_access(&a->access, &b->access);
     bool same = true, crossed = a->n_in == 2 && commutes(a->op);

@@ -21,8 +21,8 @@
 typedef uint32_t mo_axes; /* bit a: axis a */
 
 typedef struct {
-    char name[16];    /* "m", "k", "n", "b0": for people */
-    int64_t extent;   /* at least 2 */
+    char name[16];  /* "m", "k", "n", "b0": for people */
+    int64_t extent; /* at least 2 */
 } mo_axis;
 
 /* How a value lies in memory. `tensor` is an index into the program's tensors; a kernel of a muGraph may
@@ -39,18 +39,18 @@ typedef struct {
 } mo_access;
 
 typedef struct {
-    mo_op op;             /* ITER, CONST, pointwise, SUM, MAX, MIN, MATMUL */
+    mo_op op; /* ITER, CONST, pointwise, SUM, MAX, MIN, MATMUL */
     int n_in;
     int in[2];
-    mo_axes axes;         /* free axes of the value */
-    mo_axes reduced;      /* SUM, MAX, MIN, MATMUL: bound axes. MATMUL is the sum of in[0]*in[1] over them */
-    mo_dtype dtype;       /* value dtype; for CAST the target */
-    mo_dtype compute;     /* compute dtype */
-    double number;        /* CONST */
-    mo_axes const_axes;   /* CONST: the number is the product of these axes' extents (a mean's n); 0: plain */
-    double min, max;      /* CLAMP */
-    bool approximate_tanh;/* GELU */
-    mo_access access;     /* ITER: what is read */
+    mo_axes axes;       /* free axes of the value */
+    mo_axes reduced;    /* SUM, MAX, MIN, MATMUL: bound axes. MATMUL is the sum of in[0]*in[1] over them */
+    mo_dtype dtype;     /* value dtype; for CAST the target */
+    mo_dtype compute;   /* compute dtype */
+    double number;      /* CONST */
+    mo_axes const_axes; /* CONST: the number is the product of these axes' extents (a mean's n); 0: plain */
+    double min, max;    /* CLAMP */
+    bool approximate_tanh; /* GELU */
+    mo_access access;      /* ITER: what is read */
 } mo_prim_node;
 
 /* An output saver: `node` is written through `access`. */
@@ -66,7 +66,7 @@ typedef struct {
     int node_capacity;
     mo_axis axes[MO_MAX_AXES];
     mo_prim_node *nodes;
-    mo_saver *savers;     /* in the order of the program's outputs (or of the node's outputs) */
+    mo_saver *savers; /* in the order of the program's outputs (or of the node's outputs) */
     int saver_capacity;
 } mo_prim;
 
@@ -77,12 +77,12 @@ mo_prim *mo_prim_copy(mo_arena *arena, const mo_prim *graph);
  * computed from the operands. */
 int mo_prim_iter(mo_prim *g, mo_dtype dtype, mo_dtype compute, const mo_access *access);
 int mo_prim_const(mo_prim *g, double number);
-int mo_prim_extent_const(mo_prim *g, mo_axes axes);       /* the product of their extents */
-int mo_prim_unary(mo_prim *g, mo_op op, int a);           /* no attributes */
+int mo_prim_extent_const(mo_prim *g, mo_axes axes); /* the product of their extents */
+int mo_prim_unary(mo_prim *g, mo_op op, int a);     /* no attributes */
 int mo_prim_binary(mo_prim *g, mo_op op, int a, int b);
 int mo_prim_reduce(mo_prim *g, mo_op op, int a, mo_axes reduced);
 int mo_prim_matmul(mo_prim *g, int a, int b, mo_axes reduced);
-int mo_prim_append(mo_prim *g, mo_prim_node node);         /* any node, as it is */
+int mo_prim_append(mo_prim *g, mo_prim_node node); /* any node, as it is */
 void mo_prim_save(mo_prim *g, int node, const mo_access *access);
 
 /* Access to a tensor of this shape and strides with the given axis for each dimension (-1: none). */
@@ -104,8 +104,14 @@ void mo_prim_merge_axes(mo_prim *g);
 void mo_prim_clean(mo_prim *g);
 
 int64_t mo_prim_extent(const mo_prim *g, mo_axes axes); /* product of extents */
-static inline int mo_axes_count(mo_axes axes) { return __builtin_popcount(axes); }
-static inline int mo_axes_first(mo_axes axes) { return __builtin_ctz(axes); } /* axes != 0 */
+static inline int mo_axes_count(mo_axes axes)
+{
+    return __builtin_popcount(axes);
+}
+static inline int mo_axes_first(mo_axes axes)
+{
+    return __builtin_ctz(axes);
+} /* axes != 0 */
 /* The next axis of the mask behind axis `a` (-1 to start); MO_MAX_AXES at the end. */
 static inline int mo_axes_next(mo_axes axes, int a)
 {

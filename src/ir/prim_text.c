@@ -9,8 +9,7 @@ static void print_axes(mo_str *out, const mo_prim *g, mo_axes axes)
 {
     mo_str_add(out, "[");
     const char *comma = "";
-    MO_FOR_AXES(a, axes)
-    {
+    MO_FOR_AXES(a, axes) {
         mo_str_printf(out, "%s%s", comma, g->axes[a].name);
         comma = ",";
     }
@@ -85,11 +84,13 @@ static void hash_access(mo_str *bytes, const mo_prim *g, const mo_access *access
 mo_hash128 mo_prim_hash(const mo_prim *g, uint64_t seed)
 {
     mo_str bytes = {0};
-    for (int a = 0; a < g->n_axes; a++) mo_str_add_bytes(&bytes, &g->axes[a].extent, sizeof g->axes[a].extent);
+    for (int a = 0; a < g->n_axes; a++)
+        mo_str_add_bytes(&bytes, &g->axes[a].extent, sizeof g->axes[a].extent);
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *n = &g->nodes[i];
-        const int64_t facts[] = {n->op, n->n_in, n->in[0], n->n_in > 1 ? n->in[1] : 0, n->axes, n->reduced,
-                                 n->dtype, n->compute, n->const_axes, n->approximate_tanh};
+        const int64_t facts[] = {
+            n->op,    n->n_in,    n->in[0],      n->n_in > 1 ? n->in[1] : 0, n->axes, n->reduced,
+            n->dtype, n->compute, n->const_axes, n->approximate_tanh};
         const double numbers[] = {n->number, n->min, n->max};
         mo_str_add_bytes(&bytes, facts, sizeof facts);
         mo_str_add_bytes(&bytes, numbers, sizeof numbers);

@@ -73,8 +73,8 @@ typedef struct {
     int n_outputs;
     int *outputs; /* tensor indices */
     mo_attrs attrs;
-    size_t offset;          /* where the node stands in the source text; for diagnostics */
-    const char *path;       /* its JSON pointer there, or NULL */
+    size_t offset;    /* where the node stands in the source text; for diagnostics */
+    const char *path; /* its JSON pointer there, or NULL */
 } mo_node;
 
 typedef struct {
@@ -85,9 +85,9 @@ typedef struct {
     mo_tensor *tensors;   /* the first n_inputs are the inputs, in the file's order */
     const char **symbols; /* C identifier of each tensor, unique among themselves */
     mo_node *nodes;
-    int *outputs;    /* tensor indices; may repeat, may be inputs */
+    int *outputs;            /* tensor indices; may repeat, may be inputs */
     const mo_source *source; /* the text it was read from (borrowed), or NULL; for diagnostics */
-    mo_hash128 hash; /* of the canonical text form without names */
+    mo_hash128 hash;         /* of the canonical text form without names */
 } mo_program;
 
 /* Fills tensors[].compute by the precision rule (docs/format.md). Called by the parser. */

@@ -4,8 +4,7 @@ int mo_stream_tile_axis(const mo_kernel *kernel, mo_axes axes, int inner)
 {
     const mo_schedule *s = &kernel->schedule;
     int found = -1;
-    MO_FOR_AXES(a, axes)
-    {
+    MO_FOR_AXES(a, axes) {
         if (a == inner || (s->place[a] == MO_PLACE_GRID && s->tile[a] == 1)) continue;
         if (found >= 0) return -2;
         found = a;
@@ -77,7 +76,8 @@ static const char *mark_product(const mo_kernel *kernel, mo_stream *stream, int 
         } else {
             wrong = mark(kernel, stream, node->in[i], inner, sides[i], role);
         }
-        if (wrong == NULL && stream->side[node->in[i]] != sides[i]) wrong = "one value on both sides of the mma";
+        if (wrong == NULL && stream->side[node->in[i]] != sides[i])
+            wrong = "one value on both sides of the mma";
     }
     return wrong;
 }
@@ -142,12 +142,14 @@ const char *mo_stream_analyse(mo_arena *arena, const mo_kernel *kernel, mo_strea
     }
     for (int i = 0; i < g->n_nodes; i++) {
         mo_axes inside = 0;
-        MO_FOR_AXES(a, g->nodes[i].axes) if (kernel->schedule.place[a] != MO_PLACE_GRID) inside |= 1u << a;
+        MO_FOR_AXES(a, g->nodes[i].axes)
+            if (kernel->schedule.place[a] != MO_PLACE_GRID) inside |= 1u << a;
         bool placed = stream->role[i] == MO_ROLE_LOOP || stream->role[i] == MO_ROLE_RESIDENT;
         if (inside >> k & 1u && !placed) return "a value in the loop that nothing accumulates";
     }
     for (int s = 0; s < g->n_savers; s++)
         MO_FOR_AXES(a, g->nodes[g->savers[s].node].axes)
-            if (kernel->schedule.place[a] != MO_PLACE_GRID) return "an output over an axis that is not on the grid";
+            if (kernel->schedule.place[a] != MO_PLACE_GRID)
+                return "an output over an axis that is not on the grid";
     return choose_arithmetic(g, stream);
 }

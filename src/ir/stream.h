@@ -10,22 +10,22 @@
 #include "ir/mugraph.h"
 
 typedef enum {
-    MO_ROLE_POST,      /* without the loop axis and not a product: evaluated behind the loop */
-    MO_ROLE_LOOP,      /* has the loop axis */
-    MO_ROLE_RESIDENT,  /* operand of a product over a whole axis, independent of accumulators */
-    MO_ROLE_ACCUM,     /* product over the loop axis */
-    MO_ROLE_STAT,      /* sum, max or min over the loop axis */
-    MO_ROLE_TILE,      /* operand of a product over a whole axis, made from accumulated values */
-    MO_ROLE_ACCUM2     /* product over a whole axis */
+    MO_ROLE_POST,     /* without the loop axis and not a product: evaluated behind the loop */
+    MO_ROLE_LOOP,     /* has the loop axis */
+    MO_ROLE_RESIDENT, /* operand of a product over a whole axis, independent of accumulators */
+    MO_ROLE_ACCUM,    /* product over the loop axis */
+    MO_ROLE_STAT,     /* sum, max or min over the loop axis */
+    MO_ROLE_TILE,     /* operand of a product over a whole axis, made from accumulated values */
+    MO_ROLE_ACCUM2    /* product over a whole axis */
 } mo_stream_role;
 
 typedef enum { MO_SIDE_NONE, MO_SIDE_P, MO_SIDE_Q } mo_side; /* 16-side, 8-side of the mma */
 
 typedef struct {
-    mo_stream_role *role;  /* for each node */
-    mo_side *side;         /* LOOP, RESIDENT, TILE operands, STAT: the side of their tile axis */
-    bool *late;            /* depends on an accumulator */
-    bool mma;              /* all products have 16-bit compute dtypes: matrix units; otherwise FMA */
+    mo_stream_role *role; /* for each node */
+    mo_side *side;        /* LOOP, RESIDENT, TILE operands, STAT: the side of their tile axis */
+    bool *late;           /* depends on an accumulator */
+    bool mma;             /* all products have 16-bit compute dtypes: matrix units; otherwise FMA */
     mo_dtype mma_dtype;
 } mo_stream;
 

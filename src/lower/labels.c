@@ -51,8 +51,10 @@ static void unify(mo_label_set *set, int a, int b)
     a = mo_label_find(set, a);
     b = mo_label_find(set, b);
     MO_CHECK(set->extent[a] == set->extent[b]);
-    if (a < b) set->parent[b] = a;
-    else set->parent[a] = b;
+    if (a < b)
+        set->parent[b] = a;
+    else
+        set->parent[a] = b;
 }
 
 /* Unifies the trailing dimensions of `in` with those of `out`, skipping the last `skip` of both. */
@@ -155,8 +157,8 @@ bool mo_label_nodes(mo_label_set *set, const mo_program *program, const int *nod
             labels[i].inputs[j] = (mo_labels){0};
             if (tensor < 0) continue;
             int made = position_of(program, nodes, n_nodes, tensor);
-            labels[i].inputs[j] = made >= 0 ? labels[made].output
-                                            : fresh_labels(set, program->tensors[tensor].shape);
+            labels[i].inputs[j] =
+                made >= 0 ? labels[made].output : fresh_labels(set, program->tensors[tensor].shape);
         }
         if (!label_operator(set, node, &labels[i])) {
             *reason = "no primitive form";

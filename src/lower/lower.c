@@ -10,8 +10,8 @@ typedef struct {
     const mo_program *program;
     mo_prim *graph;
     mo_label_set set;
-    int *axis_of;      /* label root -> axis, or -1 */
-    int *value_of;     /* program tensor -> primitive node, or -1 */
+    int *axis_of;  /* label root -> axis, or -1 */
+    int *value_of; /* program tensor -> primitive node, or -1 */
 } lowering;
 
 /* Axis of a label, made on first sight; -1 if there are too many. */
@@ -97,7 +97,8 @@ static int lower_norm(lowering *low, const mo_node *node, const mo_node_labels *
     mo_prim *g = low->graph;
     mo_axes axes = reduced_axes(low, node, labels);
     if (node->op == MO_OP_LAYER_NORM) x = mo_prim_binary(g, MO_OP_SUB, x, mean(g, x, axes));
-    int squares = node->op == MO_OP_L2_NORM ? reduce(g, MO_OP_SUM, square(g, x), axes) : mean(g, square(g, x), axes);
+    int squares =
+        node->op == MO_OP_L2_NORM ? reduce(g, MO_OP_SUM, square(g, x), axes) : mean(g, square(g, x), axes);
     int y = mo_prim_binary(g, MO_OP_DIV, x, root_of(g, squares, node->attrs.eps));
     if (node->n_inputs > 1) y = mo_prim_binary(g, MO_OP_MUL, y, operand(low, node, labels, 1));
     if (node->n_inputs > 2) y = mo_prim_binary(g, MO_OP_ADD, y, operand(low, node, labels, 2));
@@ -202,14 +203,18 @@ static void name_axes(mo_prim *g)
             int a = access->dim_axis[d];
             if (a < 0 || g->axes[a].name[0] != '\0') continue;
             int from_end = access->rank - 1 - d;
-            if (s == 0 && from_end < 2) snprintf(g->axes[a].name, sizeof g->axes[a].name, "%s", from_end == 0 ? "n" : "m");
-            else snprintf(g->axes[a].name, sizeof g->axes[a].name, "b%d", batch++);
+            if (s == 0 && from_end < 2)
+                snprintf(g->axes[a].name, sizeof g->axes[a].name, "%s", from_end == 0 ? "n" : "m");
+            else
+                snprintf(g->axes[a].name, sizeof g->axes[a].name, "b%d", batch++);
         }
     }
     for (int a = 0; a < g->n_axes; a++) {
         if (g->axes[a].name[0] != '\0') continue;
-        if (bound == 0) snprintf(g->axes[a].name, sizeof g->axes[a].name, "k");
-        else snprintf(g->axes[a].name, sizeof g->axes[a].name, "k%d", bound);
+        if (bound == 0)
+            snprintf(g->axes[a].name, sizeof g->axes[a].name, "k");
+        else
+            snprintf(g->axes[a].name, sizeof g->axes[a].name, "k%d", bound);
         bound++;
     }
 }

@@ -1,7 +1,8 @@
 /* Cutting a program into runs of nodes that lower as a whole. */
 #include "lower/lower.h"
 
-static mo_prim *lower_run(mo_arena *arena, const mo_program *program, int first, int count, const char **reason)
+static mo_prim *lower_run(mo_arena *arena, const mo_program *program, int first, int count,
+                          const char **reason)
 {
     int *nodes = MO_NEW_ARRAY(arena, int, count);
     for (int i = 0; i < count; i++) nodes[i] = first + i;
@@ -16,7 +17,8 @@ static mo_status refuse(const mo_program *program, const mo_node *node, mo_error
                         "%s: not supported yet: nothing is emitted for it", mo_op_name(node->op));
 }
 
-static mo_status lower_nodes_alone(mo_arena *arena, const mo_program *program, mo_lowered *lowered, mo_error *error)
+static mo_status lower_nodes_alone(mo_arena *arena, const mo_program *program, mo_lowered *lowered,
+                                   mo_error *error)
 {
     lowered->nodes = MO_NEW_ARRAY(arena, mo_prim *, program->n_nodes + 1);
     for (int n = 0; n < program->n_nodes; n++) {

@@ -56,7 +56,8 @@ static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contigu
     for (int chunk = 16 / size; chunk * size >= 4; chunk /= 2) {
         bool fits = contiguous_extent % chunk == 0 && tile->row_step % chunk == 0 && tile->cols % chunk == 0;
         int contiguous = tile->inner_rows ? tile->axis : tile->inner;
-        MO_FOR_AXES(a, node->axes) if (a != contiguous && node->access.stride[a] % chunk != 0) fits = false;
+        MO_FOR_AXES(a, node->axes)
+            if (a != contiguous && node->access.stride[a] % chunk != 0) fits = false;
         if (!fits) continue;
         tile->async = true;
         tile->chunk = chunk;
@@ -70,7 +71,8 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     mo_tile tile = {.node = index, .inner = inner, .side = p->plan->roles.side[index]};
     tile.axis = mo_stream_tile_axis(p->kernel, node->axes, inner);
     tile.dtype = p->graph->tensors[node->access.tensor].dtype;
-    int64_t inner_step = node->access.stride[inner], axis_step = tile.axis < 0 ? 0 : node->access.stride[tile.axis];
+    int64_t inner_step = node->access.stride[inner],
+            axis_step = tile.axis < 0 ? 0 : node->access.stride[tile.axis];
     int across = tile.axis < 0 && !used_as_operand(p, index) ? 1 : padded(p, tile.axis, tile.side);
     tile.inner_rows = tile.axis >= 0 && axis_step == 1 && inner_step != 1;
     tile.rows = tile.inner_rows ? inner_size(p, inner) : across;
@@ -91,7 +93,8 @@ static int inner_axis_of(const planner *p, int node)
 {
     mo_axes axes = p->g->nodes[node].axes;
     if (axes >> p->kernel->schedule.loop_axis & 1u) return p->kernel->schedule.loop_axis;
-    MO_FOR_AXES(a, axes) if (p->kernel->schedule.place[a] == MO_PLACE_WHOLE) return a;
+    MO_FOR_AXES(a, axes)
+        if (p->kernel->schedule.place[a] == MO_PLACE_WHOLE) return a;
     return -1;
 }
 
@@ -108,8 +111,10 @@ static void plan_tiles(planner *p)
         int *total = role == MO_ROLE_LOOP ? &plan->stage_bytes : &plan->resident_bytes;
         tile.offset = *total;
         *total += tile_bytes(&tile);
-        if (role == MO_ROLE_LOOP) plan->tiles[plan->n_tiles++] = tile;
-        else plan->resident[plan->n_resident++] = tile;
+        if (role == MO_ROLE_LOOP)
+            plan->tiles[plan->n_tiles++] = tile;
+        else
+            plan->resident[plan->n_resident++] = tile;
     }
 }
 
@@ -133,7 +138,8 @@ static void merge_sum(planner *p, int index)
 {
     const mo_prim_node *n = &p->g->nodes[index];
     mo_stream_plan *plan = p->plan;
-    if (n->op != MO_OP_ADD || n->in[0] == n->in[1] || !mergeable(p, n->in[0]) || !mergeable(p, n->in[1])) return;
+    if (n->op != MO_OP_ADD || n->in[0] == n->in[1] || !mergeable(p, n->in[0]) || !mergeable(p, n->in[1]))
+        return;
     int keep = plan->accum_of[n->in[0]], drop = plan->accum_of[n->in[1]];
     if (plan->accums[keep].p_axis != plan->accums[drop].p_axis) return;
     if (plan->accums[keep].q_axis != plan->accums[drop].q_axis) return;
@@ -202,7 +208,8 @@ static void plan_between(planner *p)
         bool known = false;
         for (int b = 0; b < plan->n_between; b++) known |= plan->between[b].node == operand;
         if (known) continue;
-        mo_tile tile = {.node = operand, .inner = mo_axes_first(n->reduced), .side = plan->roles.side[operand]};
+        mo_tile tile = {
+            .node = operand, .inner = mo_axes_first(n->reduced), .side = plan->roles.side[operand]};
         tile.axis = mo_stream_tile_axis(p->kernel, p->g->nodes[operand].axes, tile.inner);
         tile.dtype = plan->roles.mma ? plan->roles.mma_dtype : MO_F32;
         tile.rows = padded(p, tile.axis, tile.side);

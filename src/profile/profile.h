@@ -1,10 +1,10 @@
 /* Profiling: compile the candidates, check their numbers, time them, and measure the limits.
  *
- * Candidates compile in parallel, in a child process; each then runs in the worker process (profile/worker.h): once on every
- * input set with poisoned buffers, and only if all its numbers are within what is allowed is it timed,
- * with a cold L2. A candidate that fails costs itself alone and has a status that says how. The baseline
- * goes first and is treated like any other. Near ties are timed again together. The limits are measured
- * in the same run.
+ * Candidates compile in parallel, in a child process; each then runs in the worker process
+ * (profile/worker.h): once on every input set with poisoned buffers, and only if all its numbers are within
+ * what is allowed is it timed, with a cold L2. A candidate that fails costs itself alone and has a status
+ * that says how. The baseline goes first and is treated like any other. Near ties and the baseline are timed
+ * again together. The limits are measured in the same run.
  *
  * mo_profile_run returns an error only for the environment (no GPU, the wrong one); everything about a
  * candidate is in its status. All results live in the request's arena. */

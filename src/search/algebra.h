@@ -24,7 +24,7 @@ typedef struct {
                          * scaling by numbers; the cheapest ones are kept */
     bool any_exp;       /* also exponentials whose argument the graph has shifted by a maximum, unshifted, and
                          * quotients by what the graph does not divide by */
-    bool count_paper;         /* max_block_ops is in the paper's count (mo_algebra_paper_ops) */
+    bool count_paper;   /* max_block_ops is in the paper's count (mo_algebra_paper_ops) */
     bool no_prune;      /* keep every value, whatever its abstract expression */
     uint64_t seed;
     bool (*stop)(void *context); /* asked now and then; true ends the search with what there is */

@@ -99,7 +99,8 @@ static void plan_divisors(plan *p, const int *value_of)
     for (int i = 0; i < g->n_nodes; i++) {
         mo_op op = g->nodes[i].op;
         if (op == MO_OP_DIV) p->divisors[p->n_divisors++] = value_of[g->nodes[i].in[1]];
-        if (op == MO_OP_RECIPROCAL || op == MO_OP_RSQRT) p->divisors[p->n_divisors++] = value_of[g->nodes[i].in[0]];
+        if (op == MO_OP_RECIPROCAL || op == MO_OP_RSQRT)
+            p->divisors[p->n_divisors++] = value_of[g->nodes[i].in[0]];
     }
 }
 
@@ -273,8 +274,10 @@ static bool ordered(mo_op op)
 
 static void apply_ordered(plan *p, int form, int a, int b)
 {
-    if (p->s->forms[form].op == MO_OP_DIV && !safe_divisor(p, p->s->classes[b].value, 2)) unsafe(p);
-    else apply(p, form, a, b, 0);
+    if (p->s->forms[form].op == MO_OP_DIV && !safe_divisor(p, p->s->classes[b].value, 2))
+        unsafe(p);
+    else
+        apply(p, form, a, b, 0);
 }
 
 static void apply_binary(plan *p, int a, int b)

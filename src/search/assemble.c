@@ -37,7 +37,8 @@ mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_par
         const mo_partition *p = partitions[i];
         int shift = graph->n_tensors - program->n_tensors;
         for (int t = 0; t < p->n_intermediates; t++)
-            mo_mugraph_add_tensor(graph, mo_arena_printf(arena, "mid%d", shift + t), p->shape[t], p->dtype[t], p->compute[t]);
+            mo_mugraph_add_tensor(graph, mo_arena_printf(arena, "mid%d", shift + t), p->shape[t], p->dtype[t],
+                                  p->compute[t]);
         for (int k = 0; k < p->n_kernels; k++) {
             const mo_cut_kernel *kernel = &p->kernels[k];
             const mo_scheduled *scheduled = &kernel->choices[choice == NULL ? 0 : choice[at]];

@@ -25,10 +25,11 @@ typedef struct {
     mo_cutter *cutter;
     const mo_prim *graph;
     int n_cut;
-    int cut[MO_MAX_CUT];         /* nodes, ascending */
+    int cut[MO_MAX_CUT]; /* nodes, ascending */
 } cut_set;
 
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels, int capacity)
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
+                    int capacity)
 {
     *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels, .capacity = capacity};
     cutter->scratch = mo_arena_new();
@@ -56,8 +57,7 @@ static mo_access intermediate_access(const cut_set *set, int position, mo_shape 
     int8_t dim_axis[MO_MAX_RANK];
     int64_t strides[MO_MAX_RANK];
     *shape = (mo_shape){0};
-    MO_FOR_AXES(a, g->nodes[set->cut[position]].axes)
-    {
+    MO_FOR_AXES(a, g->nodes[set->cut[position]].axes) {
         MO_CHECK(shape->rank < MO_MAX_RANK);
         dim_axis[shape->rank] = (int8_t)a;
         shape->dim[shape->rank++] = g->axes[a].extent;
@@ -145,15 +145,16 @@ static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dt
     mo_prim_merge_axes(kernel.body);
     mo_hash128 key = body_key(kernel.body, dtypes);
     size_t at = key.lo % CACHE_SIZE;
-    for (int probe = 0; probe < CACHE_SIZE && cutter->cache->entry[at].used; probe++, at = (at + 1) % CACHE_SIZE)
+    for (int probe = 0; probe < CACHE_SIZE && cutter->cache->entry[at].used;
+         probe++, at = (at + 1) % CACHE_SIZE)
         if (mo_hash_equal(cutter->cache->entry[at].key, key)) break;
     cache_entry *entry = &cutter->cache->entry[at];
     if (!entry->used || !mo_hash_equal(entry->key, key)) {
         mo_cost_context context = {cutter->device, dtypes};
         *entry = (cache_entry){.key = key, .used = true};
         entry->choices = MO_NEW_ARRAY(cutter->arena, mo_scheduled, MO_KERNEL_CHOICES);
-        entry->n_choices = mo_schedules(cutter->scratch, &context, kernel.body, MO_KERNEL_CHOICES, entry->choices,
-                                        &cutter->counts.schedules, &cutter->counts.too_large);
+        entry->n_choices = mo_schedules(cutter->scratch, &context, kernel.body, MO_KERNEL_CHOICES,
+                                        entry->choices, &cutter->counts.schedules, &cutter->counts.too_large);
     }
     kernel.n_choices = entry->n_choices;
     kernel.choices = entry->choices;
@@ -230,7 +231,8 @@ static void try_set(const cut_set *set)
 }
 
 /* Values worth a trip through memory: results of reductions, what several operators use, and the last value
- * of an elementwise chain in front of a reduction. Cutting elsewhere in a chain only moves elementwise work. */
+ * of an elementwise chain in front of a reduction. Cutting elsewhere in a chain only moves elementwise work.
+ */
 static bool worth_cutting(const mo_prim *g, int node)
 {
     const mo_prim_node *n = &g->nodes[node];

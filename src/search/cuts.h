@@ -12,19 +12,19 @@
 #define MO_KERNEL_CHOICES 24
 
 typedef struct {
-    mo_prim *body;            /* axes merged; intermediates are numbered from the program's tensors on */
-    mo_prim *symbolic;        /* the same with dimensions, for the equivalence test */
+    mo_prim *body;     /* axes merged; intermediates are numbered from the program's tensors on */
+    mo_prim *symbolic; /* the same with dimensions, for the equivalence test */
     int n_choices;
-    mo_scheduled *choices;    /* cheapest first */
+    mo_scheduled *choices; /* cheapest first */
 } mo_cut_kernel;
 
 /* One way to run a graph: kernels in launch order. */
 typedef struct {
     int n_kernels, n_intermediates;
-    mo_cut_kernel *kernels;   /* `n_kernels` */
+    mo_cut_kernel *kernels; /* `n_kernels` */
     mo_shape shape[MO_MAX_CUT];
     mo_dtype dtype[MO_MAX_CUT], compute[MO_MAX_CUT];
-    int64_t cost_ns;          /* with the cheapest schedules */
+    int64_t cost_ns; /* with the cheapest schedules */
 } mo_partition;
 
 typedef struct {
@@ -34,13 +34,13 @@ typedef struct {
 typedef struct mo_cut_cache mo_cut_cache; /* schedules of bodies seen before */
 
 typedef struct {
-    mo_arena *arena;           /* of what is kept */
-    mo_arena *scratch;         /* of the set being tried */
+    mo_arena *arena;   /* of what is kept */
+    mo_arena *scratch; /* of the set being tried */
     const mo_device *device;
     int max_kernels;
-    int capacity;              /* partitions kept */
+    int capacity; /* partitions kept */
     int count;
-    mo_partition *best;        /* cheapest first */
+    mo_partition *best; /* cheapest first */
     mo_cut_cache *cache;
     mo_cut_counts counts;
     bool (*stop)(void *context);
@@ -48,7 +48,8 @@ typedef struct {
     bool stopped;
 } mo_cutter;
 
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels, int capacity);
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
+                    int capacity);
 
 /* Tries every cut of `graph` and keeps the cheapest partitions of all graphs given so far. */
 void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph);

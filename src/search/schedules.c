@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#define MAX_ROW_FLOATS 64     /* of a resident row in each thread, all iterators together */
-#define MAX_ACCUMULATORS 128  /* floats in each thread */
+#define MAX_ROW_FLOATS 64    /* of a resident row in each thread, all iterators together */
+#define MAX_ACCUMULATORS 128 /* floats in each thread */
 
 typedef struct {
     mo_arena *arena;
@@ -57,8 +57,14 @@ static mo_axes saved_axes(const mo_prim *g)
 
 static mo_schedule row_schedule(const mo_prim *g, int axis)
 {
-    mo_schedule s = {.kind = MO_SCHEDULE_ROW, .threads = 32, .lanes = 32, .row_axis = axis, .vector = 1,
-                     .loop_axis = -1, .p_axis = -1, .q_axis = -1};
+    mo_schedule s = {.kind = MO_SCHEDULE_ROW,
+                     .threads = 32,
+                     .lanes = 32,
+                     .row_axis = axis,
+                     .vector = 1,
+                     .loop_axis = -1,
+                     .p_axis = -1,
+                     .q_axis = -1};
     for (int a = 0; a < g->n_axes; a++) {
         s.place[a] = a == axis ? MO_PLACE_WHOLE : MO_PLACE_GRID;
         s.tile[a] = a == axis ? g->axes[a].extent : 1;
@@ -85,7 +91,8 @@ static int row_vector(const mo_cost_context *c, const mo_prim *g, int axis)
         mo_axes axes;
         const mo_access *access = access_at(g, i, &axes);
         if (access == NULL || !(axes >> axis & 1u)) continue;
-        if (mo_dtype_size(c->tensor_dtype[access->tensor]) == 4 && vector > 4 && access->stride[axis] == 1) vector = 4;
+        if (mo_dtype_size(c->tensor_dtype[access->tensor]) == 4 && vector > 4 && access->stride[axis] == 1)
+            vector = 4;
     }
     return vector;
 }
@@ -97,7 +104,8 @@ static int64_t contiguous_elements(const mo_prim *g, int axis)
     for (int i = 0; i < g->n_nodes + g->n_savers; i++) {
         mo_axes axes;
         const mo_access *access = access_at(g, i, &axes);
-        if (access != NULL && axes >> axis & 1u && access->stride[axis] == 1) total += mo_prim_extent(g, axes);
+        if (access != NULL && axes >> axis & 1u && access->stride[axis] == 1)
+            total += mo_prim_extent(g, axes);
     }
     return total;
 }
@@ -105,7 +113,8 @@ static int64_t contiguous_elements(const mo_prim *g, int axis)
 static int row_iterators(const mo_prim *g, int axis)
 {
     int count = 0;
-    for (int i = 0; i < g->n_nodes; i++) count += g->nodes[i].op == MO_OP_ITER && g->nodes[i].axes >> axis & 1u;
+    for (int i = 0; i < g->n_nodes; i++)
+        count += g->nodes[i].op == MO_OP_ITER && g->nodes[i].axes >> axis & 1u;
     return count;
 }
 
@@ -127,7 +136,7 @@ static void enumerate_rows_along(enumeration *e, int axis)
     if (!fits(e, &s)) return;
     int64_t along = contiguous_elements(g, axis), beside = 0;
     MO_FOR_AXES(a, saved_axes(g) & ~(1u << axis))
-    if (contiguous_elements(g, a) > beside) beside = contiguous_elements(g, a);
+        if (contiguous_elements(g, a) > beside) beside = contiguous_elements(g, a);
     s.rows_fast = beside > along;
     s.vector = s.rows_fast ? 1 : row_vector(e->context, g, axis);
     for (int lanes = 1; lanes <= 1024; lanes *= 2) {
@@ -143,8 +152,17 @@ static void enumerate_tiles(enumeration *e, mo_schedule s);
 
 static mo_schedule stream_schedule(const mo_prim *g, int loop, int p, int q)
 {
-    mo_schedule s = {.kind = MO_SCHEDULE_STREAM, .threads = 32, .row_axis = -1, .loop_axis = loop, .cluster = 1, .groups = 1,
-                     .warps_p = 1, .warps_q = 1, .stages = 2, .p_axis = p, .q_axis = q};
+    mo_schedule s = {.kind = MO_SCHEDULE_STREAM,
+                     .threads = 32,
+                     .row_axis = -1,
+                     .loop_axis = loop,
+                     .cluster = 1,
+                     .groups = 1,
+                     .warps_p = 1,
+                     .warps_q = 1,
+                     .stages = 2,
+                     .p_axis = p,
+                     .q_axis = q};
     mo_axes saved = saved_axes(g);
     for (int a = 0; a < g->n_axes; a++) {
         bool grid = saved >> a & 1u;
@@ -159,7 +177,7 @@ static mo_schedule stream_schedule(const mo_prim *g, int loop, int p, int q)
 static int contiguous_axis(const mo_prim *g)
 {
     MO_FOR_AXES(a, g->nodes[g->savers[0].node].axes)
-    if (g->savers[0].access.stride[a] == 1) return a;
+        if (g->savers[0].access.stride[a] == 1) return a;
     return -1;
 }
 
@@ -175,13 +193,13 @@ static void enumerate_streams(enumeration *e)
     for (int round = 0; round < 2; round++) {
         int64_t tried = e->tried;
         MO_FOR_AXES(loop, loops & ~saved)
-        for (int p = -1; p < g->n_axes; p++)
-            for (int q = -1; q < g->n_axes; q++) {
-                if ((p == preferred) != (round == 0) || (p == q && p >= 0)) continue;
-                if ((p >= 0 && !(saved >> p & 1u)) || (q >= 0 && !(saved >> q & 1u))) continue;
-                mo_schedule s = stream_schedule(g, loop, p, q);
-                if (fits(e, &s)) enumerate_tiles(e, s);
-            }
+            for (int p = -1; p < g->n_axes; p++)
+                for (int q = -1; q < g->n_axes; q++) {
+                    if ((p == preferred) != (round == 0) || (p == q && p >= 0)) continue;
+                    if ((p >= 0 && !(saved >> p & 1u)) || (q >= 0 && !(saved >> q & 1u))) continue;
+                    mo_schedule s = stream_schedule(g, loop, p, q);
+                    if (fits(e, &s)) enumerate_tiles(e, s);
+                }
         if (e->tried > tried) return;
     }
 }
@@ -224,7 +242,8 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
 
 static void enumerate_warps(enumeration *e, mo_schedule s)
 {
-    static const int groups[] = {1, 2, 4, 8}, warps[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}, {2, 4}};
+    static const int groups[] = {1, 2, 4, 8},
+                     warps[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}, {2, 4}};
     int64_t extent = e->body->axes[s.loop_axis].extent;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (size_t w = 0; w < sizeof warps / sizeof *warps; w++) {
@@ -245,7 +264,8 @@ static void enumerate_tiles(enumeration *e, mo_schedule s)
 {
     static const int64_t slabs[] = {16, 32, 64, 128};
     int64_t p_sizes[8], q_sizes[8];
-    int n_p = tile_sizes(e->body, s.p_axis, MO_SIDE_P, p_sizes), n_q = tile_sizes(e->body, s.q_axis, MO_SIDE_Q, q_sizes);
+    int n_p = tile_sizes(e->body, s.p_axis, MO_SIDE_P, p_sizes),
+        n_q = tile_sizes(e->body, s.q_axis, MO_SIDE_Q, q_sizes);
     int64_t extent = e->body->axes[s.loop_axis].extent;
     for (int p = 0; p < n_p; p++)
         for (int q = 0; q < n_q; q++)
@@ -258,8 +278,8 @@ static void enumerate_tiles(enumeration *e, mo_schedule s)
             }
 }
 
-int mo_schedules(mo_arena *arena, const mo_cost_context *context, mo_prim *body, int capacity, mo_scheduled *best,
-                 int64_t *tried, int64_t *too_large)
+int mo_schedules(mo_arena *arena, const mo_cost_context *context, mo_prim *body, int capacity,
+                 mo_scheduled *best, int64_t *tried, int64_t *too_large)
 {
     enumeration e = {.arena = arena, .context = context, .body = body, .best = best, .capacity = capacity};
     mo_schedule plain = mo_schedule_plain(body);

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#define MAX_GRAPHS 24      /* graphs of the algebra that are cut and placed, for each subprogram */
-#define MAX_PARTITIONS 12  /* kept for each subprogram */
-#define UNFUSED_RANKS 6    /* unfused candidates with the cheapest and the next schedules */
-#define UNFUSED_WIDE 2     /* and with f32 between the kernels, then all of it */
+#define MAX_GRAPHS 24     /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_PARTITIONS 12 /* kept for each subprogram */
+#define UNFUSED_RANKS 6   /* unfused candidates with the cheapest and the next schedules */
+#define UNFUSED_WIDE 2    /* and with f32 between the kernels, then all of it */
 #define UNFUSED_VARIANTS (UNFUSED_RANKS + UNFUSED_WIDE + 1)
 
 /* A structure (partitions of all subprograms) whose equivalence is decided once for all its schedules. */
@@ -27,10 +27,10 @@ typedef struct {
     const mo_lowered *lowered;
     const mo_search_options *options;
     mo_search_result *result;
-    mo_cutter *cutters;        /* one for each subprogram */
+    mo_cutter *cutters; /* one for each subprogram */
     structure *structures;
     int n_structures;
-    mo_hash128 *hashes;        /* of the candidates */
+    mo_hash128 *hashes; /* of the candidates */
 } search;
 
 static void search_algebra(search *s, int index)
@@ -38,10 +38,14 @@ static void search_algebra(search *s, int index)
     const mo_search_options *o = s->options;
     mo_search_counts *counts = &s->result->counts;
     const mo_prim *graph = s->lowered->subprograms[index].graph;
-    mo_algebra_options options = {.max_states = o->max_states, .max_block_ops = o->max_block_ops,
+    mo_algebra_options options = {.max_states = o->max_states,
+                                  .max_block_ops = o->max_block_ops,
                                   .count_paper = o->count_paper,
-                                  .max_graphs = MAX_GRAPHS, .no_prune = !o->prune, .seed = o->seed,
-                                  .stop = o->stop, .stop_context = o->stop_context};
+                                  .max_graphs = MAX_GRAPHS,
+                                  .no_prune = !o->prune,
+                                  .seed = o->seed,
+                                  .stop = o->stop,
+                                  .stop_context = o->stop_context};
     mo_algebra_result found = mo_algebra_search(s->arena, graph, &options);
     counts->states += found.stats.states;
     counts->pruned_expression += found.stats.pruned_expression;
@@ -90,15 +94,16 @@ static void make_structures(search *s)
     for (int i = 1; i < s->n_structures; i++) {
         structure moving = s->structures[i];
         int at = i;
-        for (; at > 0 && s->structures[at - 1].cost_ns > moving.cost_ns; at--) s->structures[at] = s->structures[at - 1];
+        for (; at > 0 && s->structures[at - 1].cost_ns > moving.cost_ns; at--)
+            s->structures[at] = s->structures[at - 1];
         s->structures[at] = moving;
     }
 }
 
 static bool verified(const search *s, const mo_mugraph *graph, mo_verify_report *report)
 {
-    mo_verify_options options = {.delta = s->options->verify_delta, .seed = s->options->seed,
-                                 .threads = s->options->threads};
+    mo_verify_options options = {
+        .delta = s->options->verify_delta, .seed = s->options->seed, .threads = s->options->threads};
     return mo_verify_mugraph(s->program, graph, &options, report) == MO_EQUAL_TESTED;
 }
 
@@ -121,8 +126,10 @@ static void insert_candidate(search *s, mo_mugraph *graph, const mo_verify_repor
     for (int i = 0; i < r->n_candidates; i++)
         if (mo_hash_equal(s->hashes[i], hash)) return;
     int at = r->n_candidates;
-    if (at > last) at--;
-    else r->n_candidates++;
+    if (at > last)
+        at--;
+    else
+        r->n_candidates++;
     while (at > 0 && r->candidates[at - 1]->cost_ns > graph->cost_ns) {
         r->candidates[at] = r->candidates[at - 1];
         r->equivalence[at] = r->equivalence[at - 1];
@@ -144,7 +151,8 @@ static void add_schedules(search *s, const structure *from, const mo_verify_repo
         for (int k = 0; k < from->partitions[i]->n_kernels; k++, at++)
             for (int c = 1; c < from->partitions[i]->kernels[k].n_choices; c++) {
                 choice[at] = c;
-                insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false), equivalence);
+                insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false),
+                                 equivalence);
                 choice[at] = 0;
             }
 }
@@ -182,7 +190,9 @@ static void add_unfused(search *s)
     mo_search_result *r = s->result;
     r->baseline = r->n_candidates;
     for (int i = 0; i < UNFUSED_VARIANTS; i++) {
-        mo_width width = i < UNFUSED_RANKS ? MO_NARROW : i < UNFUSED_RANKS + UNFUSED_WIDE ? MO_WIDE : MO_WIDEST;
+        mo_width width = i < UNFUSED_RANKS                  ? MO_NARROW
+                         : i < UNFUSED_RANKS + UNFUSED_WIDE ? MO_WIDE
+                                                            : MO_WIDEST;
         int rank = width == MO_NARROW ? i : width == MO_WIDE ? i - UNFUSED_RANKS : 0;
         mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device, rank, width);
         mo_hash128 hash = mo_mugraph_hash(graph);
@@ -191,8 +201,10 @@ static void add_unfused(search *s)
         if (known) continue;
         check(s, graph);
         s->hashes[r->n_candidates] = hash;
-        if (i == 0 && !stopped(s)) verified(s, graph, &r->equivalence[r->n_candidates]);
-        else r->equivalence[r->n_candidates] = r->equivalence[r->baseline];
+        if (i == 0 && !stopped(s))
+            verified(s, graph, &r->equivalence[r->n_candidates]);
+        else
+            r->equivalence[r->n_candidates] = r->equivalence[r->baseline];
         r->candidates[r->n_candidates++] = graph;
     }
     r->n_baselines = r->n_candidates - r->baseline;

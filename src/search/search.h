@@ -16,11 +16,11 @@
 typedef struct {
     const mo_device *device;
     uint64_t seed;
-    int64_t max_states;       /* candidate applications; deterministic bound */
-    int max_kernel_ops;       /* kernels for each subprogram */
-    int max_block_ops;        /* 0: the program's own count plus 3 */
-    bool count_paper;         /* block ops count all nodes but savers */
-    bool prune;               /* false: --no-prune */
+    int64_t max_states; /* candidate applications; deterministic bound */
+    int max_kernel_ops; /* kernels for each subprogram */
+    int max_block_ops;  /* 0: the program's own count plus 3 */
+    bool count_paper;   /* block ops count all nodes but savers */
+    bool prune;         /* false: --no-prune */
     int top_k;
     int threads;
     double verify_delta;
@@ -38,15 +38,15 @@ typedef struct {
 typedef struct {
     mo_arena *arena;
     int n_candidates;
-    mo_mugraph **candidates;  /* ranked by estimated cost, at most top_k and the unfused ones */
+    mo_mugraph **candidates;       /* ranked by estimated cost, at most top_k and the unfused ones */
     mo_verify_report *equivalence; /* what the equivalence test established for each */
-    int baseline, n_baselines; /* the unfused program with several choices of schedules: the last candidates */
+    int baseline,
+        n_baselines; /* the unfused program with several choices of schedules: the last candidates */
     int n_subprograms;
     mo_search_counts counts;
 } mo_search_result;
 
 mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                        const mo_search_options *options,
-                        mo_search_result *result, mo_error *error);
+                        const mo_search_options *options, mo_search_result *result, mo_error *error);
 
 #endif

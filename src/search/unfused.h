@@ -9,8 +9,9 @@
 typedef enum { MO_NARROW, MO_WIDE, MO_WIDEST } mo_width;
 
 /* Each node with its cheapest schedule (what every speedup is measured against), or with PLAIN schedules
- * and f32 between them (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest where there is one.
- * The wider forms are what is emitted where 16 bits between kernels fail the numeric gate. */
+ * and f32 between them (what an emitted file's self-test compares with). `rank` > 0: the rank-th cheapest
+ * where there is one. The wider forms are what is emitted where 16 bits between kernels fail the numeric
+ * gate. */
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
                        const mo_device *device, int rank, mo_width width);
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered);

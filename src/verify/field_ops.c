@@ -181,13 +181,15 @@ RULE(GELU)
 RULE(ABS)
 {
     UNUSED(b);
-    return mo_field_order_is_free(f) ? mo_field_keyed(f, (uint64_t)attrs->op, a) : mo_field_max(f, a, mo_field_neg(f, a));
+    return mo_field_order_is_free(f) ? mo_field_keyed(f, (uint64_t)attrs->op, a)
+                                     : mo_field_max(f, a, mo_field_neg(f, a));
 }
 
 RULE(RELU)
 {
     UNUSED(b);
-    return mo_field_order_is_free(f) ? mo_field_keyed(f, (uint64_t)attrs->op, a) : mo_field_max(f, a, mo_field_integer(f, 0));
+    return mo_field_order_is_free(f) ? mo_field_keyed(f, (uint64_t)attrs->op, a)
+                                     : mo_field_max(f, a, mo_field_integer(f, 0));
 }
 
 /* A random function of a number with two more numbers. */

@@ -33,10 +33,10 @@ static void add_unfused(maker *m)
     const mo_device *device = mo_device_for_arch(80);
     add(m, MO_GROUP_PLAIN, mo_unfused_plain(m->arena, m->program, m->lowered), 80, SPECIAL_SET, "plain");
     for (int rank = 0; rank < RANKS; rank++) {
-        add(m, MO_GROUP_UNFUSED, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_NARROW), 80, SPECIAL_SET,
-            mo_arena_printf(m->arena, "unfused, schedules of rank %d", rank));
-        add(m, MO_GROUP_WIDE, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_WIDEST), 80, ALL_SETS,
-            mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
+        add(m, MO_GROUP_UNFUSED, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_NARROW), 80,
+            SPECIAL_SET, mo_arena_printf(m->arena, "unfused, schedules of rank %d", rank));
+        add(m, MO_GROUP_WIDE, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_WIDEST), 80,
+            ALL_SETS, mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
     }
 }
 
@@ -56,7 +56,8 @@ static void add_partitions(maker *m, const mo_cutter *cutters, int rank)
         mo_arena_printf(m->arena, "cut %d", rank));
     for (int i = 0; i < n; i++)
         for (int k = 0; k < parts[i]->n_kernels; k++, at++)
-            for (int c = 1; c < parts[i]->kernels[k].n_choices && m->result->n[MO_GROUP_CUTS] < CUT_CAPACITY; c++) {
+            for (int c = 1; c < parts[i]->kernels[k].n_choices && m->result->n[MO_GROUP_CUTS] < CUT_CAPACITY;
+                 c++) {
                 choice[at] = c;
                 add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, parts, n, choice, false), 80, sets,
                     mo_arena_printf(m->arena, "cut %d, kernel %d with schedule %d", rank, at, c));
@@ -91,9 +92,16 @@ static bool has_cluster(const mo_mugraph *graph)
 static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
 {
     const mo_candidate_options *o = m->options;
-    mo_search_options options = {.device = mo_device_for_arch(arch), .seed = o->seed, .max_states = o->max_states,
-                                 .max_kernel_ops = MAX_KERNELS, .prune = true, .top_k = o->top_k, .threads = 1,
-                                 .verify_delta = 1e-6, .stop = o->stop, .stop_context = o->stop_context};
+    mo_search_options options = {.device = mo_device_for_arch(arch),
+                                 .seed = o->seed,
+                                 .max_states = o->max_states,
+                                 .max_kernel_ops = MAX_KERNELS,
+                                 .prune = true,
+                                 .top_k = o->top_k,
+                                 .threads = 1,
+                                 .verify_delta = 1e-6,
+                                 .stop = o->stop,
+                                 .stop_context = o->stop_context};
     mo_search_result found;
     if (mo_search_run(m->arena, m->program, m->lowered, &options, &found, error) != MO_OK) return false;
     if (group == MO_GROUP_SEARCH_90) m->result->counts = found.counts;
@@ -102,7 +110,8 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
             const mo_mugraph *graph = found.candidates[i];
             if (has_cluster(graph) != (pass == 0)) continue;
             add(m, group, graph, arch, graph->n_kernels == 1 ? FINITE_SETS : 0,
-                mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch, pass == 0 ? ", clusters" : ""));
+                mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch,
+                                pass == 0 ? ", clusters" : ""));
         }
     return true;
 }

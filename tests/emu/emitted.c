@@ -57,7 +57,8 @@ static double **evaluate(const mo_subject *s, mo_oracle_mode mode, double *const
 {
     const mo_program *p = s->program;
     mo_oracle_options options = {.mode = mode, .threads = 1};
-    double **all = MO_NEW_ARRAY(s->arena, double *, p->n_tensors), **kept = MO_NEW_ARRAY(s->arena, double *, p->n_outputs);
+    double **all = MO_NEW_ARRAY(s->arena, double *, p->n_tensors),
+           **kept = MO_NEW_ARRAY(s->arena, double *, p->n_outputs);
     mo_oracle_run(p, &options, (const double *const *)inputs, all);
     for (int o = 0; o < p->n_outputs; o++) {
         size_t n = (size_t)elements(output_of(p, o));
@@ -72,7 +73,8 @@ static void make_set(mo_subject *s, int set, uint64_t seed)
 {
     const mo_program *p = s->program;
     double **inputs = MO_NEW_ARRAY(s->arena, double *, p->n_inputs + 1);
-    for (int i = 0; i < p->n_inputs; i++) inputs[i] = MO_NEW_ARRAY(s->arena, double, elements(&p->tensors[i]));
+    for (int i = 0; i < p->n_inputs; i++)
+        inputs[i] = MO_NEW_ARRAY(s->arena, double, elements(&p->tensors[i]));
     mo_inputs_draw(p, set == MO_SET_SPECIAL ? MO_INPUTS_RANDOM : (mo_inputs_kind)set, seed, inputs);
     s->contents[set] = MO_NEW_ARRAY(s->arena, void *, p->n_inputs + 1);
     for (int i = 0; i < p->n_inputs; i++) {
@@ -109,8 +111,8 @@ static memory make_memory(const mo_subject *s, mo_emu *emu, const mo_emitted *em
 {
     const mo_program *p = s->program;
     size_t workspace = (size_t)emitted->workspace_bytes;
-    memory m = {MO_NEW_ARRAY(s->arena, void *, p->n_inputs + 1), MO_NEW_ARRAY(s->arena, void *, p->n_outputs + 1),
-                room(workspace)};
+    memory m = {MO_NEW_ARRAY(s->arena, void *, p->n_inputs + 1),
+                MO_NEW_ARRAY(s->arena, void *, p->n_outputs + 1), room(workspace)};
     for (int i = 0; i < p->n_inputs; i++) {
         size_t bytes = input_bytes(&p->tensors[i]);
         m.inputs[i] = room(bytes);
@@ -136,7 +138,8 @@ static void free_memory(const mo_subject *s, memory *m)
 static void fill_memory(const mo_subject *s, const memory *m, const mo_emitted *emitted, int set)
 {
     const mo_program *p = s->program;
-    for (int i = 0; i < p->n_inputs; i++) memcpy(m->inputs[i], s->contents[set][i], input_bytes(&p->tensors[i]));
+    for (int i = 0; i < p->n_inputs; i++)
+        memcpy(m->inputs[i], s->contents[set][i], input_bytes(&p->tensors[i]));
     for (int o = 0; o < p->n_outputs; o++) memset(m->outputs[o], 0xff, output_bytes(output_of(p, o)));
     memset(m->workspace, 0xff, (size_t)emitted->workspace_bytes);
 }
@@ -168,7 +171,8 @@ static bool run_launches(mo_emu *emu, const mo_emitted *emitted, const memory *m
                                 .n_args = from->n_args,
                                 .racy = racy,
                                 .seed = seed};
-        for (int i = 0; i < from->n_args && i < MO_EMU_MAX_ARGS; i++) launch.args[i] = argument(m, &from->args[i]);
+        for (int i = 0; i < from->n_args && i < MO_EMU_MAX_ARGS; i++)
+            launch.args[i] = argument(m, &from->args[i]);
         char message[3072];
         if (mo_emu_run(emu, &launch, message, sizeof message)) continue;
         snprintf(why, size, "%s: %s", from->kernel, message);
@@ -190,7 +194,8 @@ static bool judge(const mo_subject *s, int set, const memory *m, char *why, size
         double *out = malloc((size_t)elements(t) * sizeof *out);
         if (out == NULL) abort();
         mo_unpack_output(t, m->outputs[o], out);
-        mo_accept_result r = mo_accept_output(t, FACTOR, s->longest, out, s->reference[set][o], s->yardstick[set][o]);
+        mo_accept_result r =
+            mo_accept_output(t, FACTOR, s->longest, out, s->reference[set][o], s->yardstick[set][o]);
         free(out);
         if (r.ok || r.skipped) continue;
         snprintf(why, size, "output %d, inputs %s: error %g, allowed %g, %lld elements not finite%s", o,
@@ -222,7 +227,8 @@ bool mo_emitted_run(const mo_subject *s, const mo_emitted *emitted, const char *
     for (int seed = 0; ok && seed < plan.schedules; seed++)
         ok = run_once(s, emu, emitted, &m, 0, (uint64_t)seed, seed >= 2, why, size);
     for (int set = 1; ok && set < MO_SETS; set++)
-        if (plan.sets >> set & 1u) ok = run_once(s, emu, emitted, &m, set, (uint64_t)(set % 4), true, why, size);
+        if (plan.sets >> set & 1u)
+            ok = run_once(s, emu, emitted, &m, set, (uint64_t)(set % 4), true, why, size);
     free_memory(s, &m);
     mo_emu_free(emu);
     return ok;

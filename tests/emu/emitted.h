@@ -14,8 +14,8 @@ typedef struct {
     mo_arena *arena;
     const mo_program *program;
     int64_t longest;
-    void **contents[MO_SETS];                             /* of each input, as stored */
-    double **reference[MO_SETS], **yardstick[MO_SETS];    /* of each output */
+    void **contents[MO_SETS];                          /* of each input, as stored */
+    double **reference[MO_SETS], **yardstick[MO_SETS]; /* of each output */
 } mo_subject;
 
 mo_subject *mo_subject_new(mo_arena *arena, const mo_program *program, uint64_t seed);

@@ -18,8 +18,8 @@
  * kernels of a text together.
  *
  * Not modelled: the memory model below barriers (fences), bank conflicts, the rounding inside the matrix
- * units, tensor maps with interleave, products of warp groups that end late. One launch at a time per emulator; no function
- * here may be called from several threads for the same emulator. */
+ * units, tensor maps with interleave, products of warp groups that end late. One launch at a time per
+ * emulator; no function here may be called from several threads for the same emulator. */
 #ifndef MO_EMU_H
 #define MO_EMU_H
 

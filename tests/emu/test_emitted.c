@@ -103,7 +103,8 @@ static void try_all(test *to, trial *t)
     }
 }
 
-static bool read_program(test *to, mo_arena *arena, const char *path, mo_program **program, mo_lowered *lowered)
+static bool read_program(test *to, mo_arena *arena, const char *path, mo_program **program,
+                         mo_lowered *lowered)
 {
     static mo_error error;
     const char *text;

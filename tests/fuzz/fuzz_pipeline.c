@@ -87,8 +87,8 @@ static bool try_candidate(trial *t, const mo_subject *subject, const mo_candidat
 /* The first of every group must be there; others at random, until enough texts were tried. */
 static void try_all(trial *t, const mo_candidates *c, const mo_subject *subject)
 {
-    static const mo_group order[] = {MO_GROUP_SEARCH_90, MO_GROUP_WIDE, MO_GROUP_SEARCH_80, MO_GROUP_CUTS,
-                                     MO_GROUP_SEARCH_90, MO_GROUP_PLAIN};
+    static const mo_group order[] = {MO_GROUP_SEARCH_90, MO_GROUP_WIDE,      MO_GROUP_SEARCH_80,
+                                     MO_GROUP_CUTS,      MO_GROUP_SEARCH_90, MO_GROUP_PLAIN};
     int failures = t->f->failures;
     for (size_t i = 0; i < sizeof order / sizeof *order && t->texts < t->f->texts; i++) {
         mo_group g = order[i];
@@ -117,8 +117,8 @@ static void run_cli(trial *t)
     fputs(mo_str_text(&t->text), stream);
     fclose(stream);
     const char *arch = mo_rng_below(&t->rng, 2) == 0 ? "sm_80" : "sm_90a";
-    snprintf(command, sizeof command, "%s --no-gpu -q --arch %s --budget 20 %s -o %s.cu 2>%s.log", t->f->cli, arch, path,
-             path, path);
+    snprintf(command, sizeof command, "%s --no-gpu -q --arch %s --budget 20 %s -o %s.cu 2>%s.log", t->f->cli,
+             arch, path, path, path);
     int status = system(command);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
         snprintf(command, sizeof command, "status %d with --arch %s", status, arch);
@@ -147,8 +147,12 @@ static void try_program(trial *t)
     if (t->f->texts == 0) return;
     double deadline = mo_clock_seconds() + 4 * SECONDS_PER_SEARCH;
     mo_candidates candidates;
-    mo_candidate_options options = {.cuts = mo_rng_below(&t->rng, 4) == 0, .top_k = TOP_K, .max_states = MAX_STATES,
-                                    .seed = t->seed, .stop = too_late, .stop_context = &deadline};
+    mo_candidate_options options = {.cuts = mo_rng_below(&t->rng, 4) == 0,
+                                    .top_k = TOP_K,
+                                    .max_states = MAX_STATES,
+                                    .seed = t->seed,
+                                    .stop = too_late,
+                                    .stop_context = &deadline};
     double start = mo_clock_seconds();
     if (!mo_candidates_make(t->arena, t->program, &lowered, &options, &candidates, &error)) {
         fail(t, "search", error.text);
@@ -174,8 +178,11 @@ int main(int argc, char **argv)
 {
     long count = argc > 1 ? strtol(argv[1], NULL, 10) : 24;
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
-    fuzz f = {.include_dir = getenv("MO_EMU_INCLUDE"), .keep = getenv("MO_KEEP"), .cli = getenv("MO_CLI"),
-              .nodes = argc > 3 ? atoi(argv[3]) : 0, .texts = argc > 4 ? atoi(argv[4]) : 2};
+    fuzz f = {.include_dir = getenv("MO_EMU_INCLUDE"),
+              .keep = getenv("MO_KEEP"),
+              .cli = getenv("MO_CLI"),
+              .nodes = argc > 3 ? atoi(argv[3]) : 0,
+              .texts = argc > 4 ? atoi(argv[4]) : 2};
     if (f.include_dir == NULL) f.include_dir = "tests/emu";
     if (f.texts < 0) {
         mo_str text = {0};
@@ -185,7 +192,7 @@ int main(int argc, char **argv)
         return 0;
     }
     for (long i = 0; i < count; i++) run_program(&f, seed + (uint64_t)i);
-    printf("fuzz_pipeline: %d programs, %d texts run, %d not expressible, %d failures, from seed %llu\n", f.programs,
-           f.tried, f.no_fit, f.failures, (unsigned long long)seed);
+    printf("fuzz_pipeline: %d programs, %d texts run, %d not expressible, %d failures, from seed %llu\n",
+           f.programs, f.tried, f.no_fit, f.failures, (unsigned long long)seed);
     return f.failures == 0 ? 0 : 1;
 }

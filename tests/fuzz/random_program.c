@@ -76,8 +76,9 @@ static value random_shape(generator *g, int rank)
 static void name_value(generator *g, value *v, const char *prefix)
 {
     /* Names that emitted code uses itself, and some that are no identifiers. */
-    static const char *const odd[] = {"div%d",    "g_x%d", "mo_load",   "class", "1st_%d", "caf\\u00e9 %d", "i_n", "k0",
-                                      "matmul%d", "rank",  "mo_half%d", "main",  "a-%d",   "out%d",         "p",   "*/ %d"};
+    static const char *const odd[] = {"div%d", "g_x%d", "mo_load",  "class", "1st_%d",    "caf\\u00e9 %d",
+                                      "i_n",   "k0",    "matmul%d", "rank",  "mo_half%d", "main",
+                                      "a-%d",  "out%d", "p",        "*/ %d"};
     for (bool clash = true; clash;) {
         const char *pattern = odd[below(g, sizeof odd / sizeof *odd)];
         if (!g->odd_names || chance(g, 60)) {
@@ -135,7 +136,8 @@ static int add_input(generator *g, value v)
     v.positive = false;
     v.used = false;
     v.input = true;
-    mo_str_printf(&g->inputs, "%s  {\"name\": \"%s\", \"shape\": ", g->inputs.length > 0 ? ",\n" : "", v.name);
+    mo_str_printf(&g->inputs, "%s  {\"name\": \"%s\", \"shape\": ", g->inputs.length > 0 ? ",\n" : "",
+                  v.name);
     print_list(&g->inputs, v.dim, v.rank);
     mo_str_printf(&g->inputs, ", \"dtype\": \"%s\"", random_dtype(g));
     if (v.rank > 0 && chance(g, 20)) print_strides(g, &v);
@@ -246,7 +248,10 @@ static void with_number(generator *g)
     double x = strtod(numbers[number], NULL);
     bool first = op != 3 && chance(g, 20);
     if (op == 3 && fabs(x) < 0.1) return;
-    v.size = op < 2 ? v.size + fabs(x) : op == 2 ? v.size * fabs(x) : op == 3 ? v.size / fabs(x) : fmax(v.size, fabs(x));
+    v.size = op < 2    ? v.size + fabs(x)
+             : op == 2 ? v.size * fabs(x)
+             : op == 3 ? v.size / fabs(x)
+                       : fmax(v.size, fabs(x));
     if (v.size > LARGEST) return;
     start_node(g, ops[op]);
     if (first) mo_str_add(&g->nodes, numbers[number]);
@@ -313,7 +318,10 @@ static void binary(generator *g)
     int a = pick(g), b = find_partner(g, a), op = below(g, g->values[b].positive ? 6 : 5);
     value joined, x = g->values[a], y = g->values[b];
     if (!broadcast(&x, &y, &joined)) return;
-    joined.size = op < 2 ? x.size + y.size : op == 2 ? x.size * y.size : op == 5 ? x.size * 10 : fmax(x.size, y.size);
+    joined.size = op < 2    ? x.size + y.size
+                  : op == 2 ? x.size * y.size
+                  : op == 5 ? x.size * 10
+                            : fmax(x.size, y.size);
     if (joined.size > LARGEST) return;
     joined.positive = x.positive && y.positive && (op == 0 || op == 3 || op == 4);
     open_node(g, ops[op], a, b);
@@ -346,12 +354,16 @@ static void reduction(generator *g)
     if (op == 0 && v.size * (double)elements(&v) > 20 * LARGEST) return;
     open_node(g, ops[op], a, -1);
     int64_t product = 1;
-    if (v.rank > 0 && chance(g, 85)) product = random_axes(g, &v, kept, &count);
-    else product = elements(&v);
+    if (v.rank > 0 && chance(g, 85))
+        product = random_axes(g, &v, kept, &count);
+    else
+        product = elements(&v);
     if (op == 0) r.size *= v.positive ? (double)product : 2 * sqrt((double)product);
     for (int d = 0; d < v.rank; d++) {
-        if (kept[d]) r.dim[r.rank++] = v.dim[d];
-        else if (keepdims) r.dim[r.rank++] = 1;
+        if (kept[d])
+            r.dim[r.rank++] = v.dim[d];
+        else if (keepdims)
+            r.dim[r.rank++] = 1;
     }
     if (keepdims) mo_str_add(&g->nodes, ", \"keepdims\": true");
     close_node(g, r);
@@ -459,8 +471,10 @@ static void matmul(generator *g)
     result.size = v.size * scale;
     result.positive = false;
     if (result.size > 4 * LARGEST) return;
-    if (flip) open_node(g, "matmul", b, a);
-    else open_node(g, "matmul", a, b);
+    if (flip)
+        open_node(g, "matmul", b, a);
+    else
+        open_node(g, "matmul", a, b);
     if (ta) mo_str_add(&g->nodes, ", \"transpose_a\": true");
     if (tb) mo_str_add(&g->nodes, ", \"transpose_b\": true");
     close_node(g, result);
@@ -471,15 +485,24 @@ static void matmul(generator *g)
 static void node(generator *g)
 {
     int choice = below(g, 100);
-    if (choice < 28) matmul(g);
-    else if (choice < 43) binary(g);
-    else if (choice < 56) unary(g);
-    else if (choice < 64) with_number(g);
-    else if (choice < 76) reduction(g);
-    else if (choice < 84) softmax(g);
-    else if (choice < 92) norm(g);
-    else if (choice < 96) ranged(g);
-    else power(g);
+    if (choice < 28)
+        matmul(g);
+    else if (choice < 43)
+        binary(g);
+    else if (choice < 56)
+        unary(g);
+    else if (choice < 64)
+        with_number(g);
+    else if (choice < 76)
+        reduction(g);
+    else if (choice < 84)
+        softmax(g);
+    else if (choice < 92)
+        norm(g);
+    else if (choice < 96)
+        ranged(g);
+    else
+        power(g);
 }
 
 /* Everything that nothing uses, and now and then a value twice, one from the middle, or an input. */
@@ -496,19 +519,23 @@ static void print_outputs(generator *g, mo_str *out)
 
 void mo_random_program(mo_str *out, uint64_t seed, int nodes)
 {
-    static const char *const names[] = {"p", "mo_a_rather_long_name_of_a_program_that_no_table_would_hold_in_full", "9 lives",
-                                        "main", "class"};
+    static const char *const names[] = {"p",
+                                        "mo_a_rather_long_name_of_a_program_that_no_table_would_hold_in_full",
+                                        "9 lives", "main", "class"};
     generator g = {.rng = mo_rng_seed(seed, 17)};
     g.dtype = (mo_dtype)below(&g, 3);
     g.odd_names = chance(&g, 20);
     if (nodes == 0) nodes = 1 + below(&g, 12);
-    for (int i = 1 + below(&g, 2); i > 0; i--) add_input(&g, random_shape(&g, chance(&g, 60) ? 2 : below(&g, MAX_DIMS + 1)));
-    for (int tries = 0; g.n_nodes < nodes && tries < 20 * nodes && g.n_values < MAX_VALUES - 4; tries++) node(&g);
+    for (int i = 1 + below(&g, 2); i > 0; i--)
+        add_input(&g, random_shape(&g, chance(&g, 60) ? 2 : below(&g, MAX_DIMS + 1)));
+    for (int tries = 0; g.n_nodes < nodes && tries < 20 * nodes && g.n_values < MAX_VALUES - 4; tries++)
+        node(&g);
     char name[32];
     snprintf(name, sizeof name, "fuzz%llu", (unsigned long long)seed);
     mo_str_printf(out, "{\"format\": \"mirage-opt/1\", \"name\": \"%s\",\n \"inputs\": [\n",
                   g.odd_names ? names[below(&g, 5)] : name);
-    mo_str_printf(out, "%s],\n \"nodes\": [\n%s],\n \"outputs\": [", mo_str_text(&g.inputs), mo_str_text(&g.nodes));
+    mo_str_printf(out, "%s],\n \"nodes\": [\n%s],\n \"outputs\": [", mo_str_text(&g.inputs),
+                  mo_str_text(&g.nodes));
     print_outputs(&g, out);
     mo_str_add(out, "]}\n");
     mo_str_free(&g.inputs);

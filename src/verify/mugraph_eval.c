@@ -57,7 +57,7 @@ static mo_memo plan_node(const mo_prim *body, int index, int uses)
 {
     const mo_prim_node *node = &body->nodes[index];
     mo_op_kind kind = mo_op_kind_of(node->op);
-    bool expensive = kind == MO_KIND_PRODUCT || kind == MO_KIND_REDUCE;
+    bool expensive = kind == MO_KIND_PRODUCT || kind == MO_KIND_REDUCE || uses > 1;
     bool cheap = kind == MO_KIND_STRUCTURE || node->op == MO_OP_NEG || node->op == MO_OP_SQUARE ||
                  (kind == MO_KIND_BINARY && node->op != MO_OP_DIV && node->op != MO_OP_POW);
     if (node->op == MO_OP_CONST) return mo_memo_plan(1, false);
@@ -72,6 +72,8 @@ static bool plan_kernel(mo_mugraph_eval *e, int k, const char **reason)
     int *uses = MO_NEW_ARRAY(e->arena, int, body->n_nodes + 1);
     for (int i = 0; i < body->n_nodes; i++)
         for (int j = 0; j < body->nodes[i].n_in; j++) uses[body->nodes[i].in[j]]++;
+    /* What is stored may be read any number of times: a chain of such values would double at each of them. */
+    for (int s = 0; s < body->n_savers; s++) uses[body->savers[s].node] += 2;
     for (int i = 0; i < body->n_nodes; i++) e->memos[k][i] = plan_node(body, i, uses[i]);
     for (int s = 0; s < body->n_savers; s++) {
         const mo_saver *saver = &body->savers[s];

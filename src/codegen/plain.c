@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define LONGEST_TEXT (1u << 20) /* reductions in reductions are written out, again and again */
+
 /* Values known at one point of the nest: their names, and the index variable of each axis. */
 typedef struct scope {
     const char **value; /* for each node, or NULL */
@@ -49,6 +51,8 @@ static const char *value(mo_gen *gen, scope *s, int node)
     if (s->value[node] != NULL) return s->value[node];
     const mo_prim_node *n = &gen->g->nodes[node];
     const char *name = mo_arena_printf(gen->arena, "%s_%d", mo_gen_value_name(gen, node), gen->unique++);
+    if (gen->text.length > LONGEST_TEXT) gen->reason = "too many nested reductions for a thread";
+    if (gen->reason != NULL) return name;
     if (n->op == MO_OP_CONST) {
         name = mo_gen_number(gen, n->number);
     } else if (n->op == MO_OP_ITER) {
@@ -109,5 +113,5 @@ bool mo_gen_plain(mo_gen *gen, mo_gen_launch *launch)
     mo_gen_line(gen, "}");
     *launch = (mo_gen_launch){.grid = {(unsigned)((most + threads - 1) / threads), 1, 1},
                               .block = {(unsigned)threads, 1, 1}};
-    return true;
+    return gen->reason == NULL;
 }

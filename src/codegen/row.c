@@ -96,12 +96,14 @@ static const char *scalar_value(row_gen *r, int node)
 /* Scalars below a row value, so that they are emitted outside the item loop. */
 static void hoist_scalars(row_gen *r, int node)
 {
-    const mo_prim_node *n = &r->gen->g->nodes[node];
-    if (!on_row(r, node)) {
-        scalar_value(r, node);
-        return;
+    bool *needed = MO_NEW_ARRAY(r->gen->arena, bool, node + 1);
+    needed[node] = true;
+    for (int i = node; i >= 0; i--) {
+        const mo_prim_node *n = &r->gen->g->nodes[i];
+        for (int j = 0; needed[i] && on_row(r, i) && j < n->n_in; j++) needed[n->in[j]] = true;
     }
-    for (int j = 0; j < n->n_in; j++) hoist_scalars(r, n->in[j]);
+    for (int i = 0; i <= node; i++)
+        if (needed[i] && !on_row(r, i)) scalar_value(r, i);
 }
 
 static const char *row_array(row_gen *r, int node)
@@ -178,12 +180,14 @@ static void load_element(row_gen *r, int node, const char *into)
 /* Does this pass's work on `node` reach the iterator? */
 static bool reaches(const row_gen *r, int node, int pass, int target)
 {
-    const mo_prim_node *n = &r->gen->g->nodes[node];
-    if (node == target) return true;
-    if (!on_row(r, node) || (r->kept[node] && pass > r->level[node])) return false;
-    for (int j = 0; j < n->n_in; j++)
-        if (reaches(r, n->in[j], pass, target)) return true;
-    return false;
+    bool *reaching = MO_NEW_ARRAY(r->gen->arena, bool, r->gen->g->n_nodes);
+    reaching[target] = true;
+    for (int i = target + 1; i <= node; i++) {
+        const mo_prim_node *n = &r->gen->g->nodes[i];
+        if (!on_row(r, i) || (r->kept[i] && pass > r->level[i])) continue;
+        for (int j = 0; j < n->n_in; j++) reaching[i] |= reaching[n->in[j]];
+    }
+    return reaching[node];
 }
 
 static void load_resident_rows(row_gen *r)

@@ -179,12 +179,6 @@ void mo_stream_gen_copies(mo_stream_gen *w)
     mo_gen_line(gen, "};");
 }
 
-static unsigned tiles_of(const mo_stream_gen *w, int axis)
-{
-    if (axis < 0) return 1;
-    return (unsigned)((w->gen->g->axes[axis].extent + w->s->tile[axis] - 1) / w->s->tile[axis]);
-}
-
 bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
 {
     mo_stream_gen w = {.gen = gen, .s = &gen->kernel->schedule};
@@ -201,13 +195,12 @@ bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
         return false;
     }
     launch->cluster = (unsigned)w.s->cluster;
-    launch->grid[0] = tiles_of(&w, w.s->q_axis) * launch->cluster;
-    launch->grid[1] = tiles_of(&w, w.s->p_axis);
-    launch->grid[2] = (unsigned)mo_prim_extent(gen->g, batch_axes(&w));
-    if (launch->grid[1] > 65535 || launch->grid[2] > 65535) {
-        gen->reason = "grid too large";
+    int64_t grid[3];
+    if (!mo_stream_grid(gen->g, w.s, grid)) {
+        gen->reason = "more blocks than a launch has";
         return false;
     }
+    for (int i = 0; i < 3; i++) launch->grid[i] = (unsigned)grid[i];
     mo_gen_open_kernel(gen);
     mo_stream_gen_setup(&w);
     mo_stream_gen_copies(&w);

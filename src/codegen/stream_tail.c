@@ -2,19 +2,21 @@
  * feed products over whole axes; then every thread takes elements of the output. */
 #include "codegen/stream_gen.h"
 
-static bool needs(const mo_prim *g, int node, int target)
+static bool needs(mo_stream_gen *w, int node, int target)
 {
-    if (node == target) return true;
-    for (int i = 0; i < g->nodes[node].n_in; i++)
-        if (needs(g, g->nodes[node].in[i], target)) return true;
-    return false;
+    const mo_prim *g = w->gen->g;
+    bool *needed = MO_NEW_ARRAY(w->gen->arena, bool, g->n_nodes);
+    needed[node] = true;
+    for (int i = node; i > target; i--)
+        for (int j = 0; needed[i] && j < g->nodes[i].n_in; j++) needed[g->nodes[i].in[j]] = true;
+    return needed[target];
 }
 
 /* Accumulators that an intermediate tile is made from are exchanged before the rest. */
-static bool is_early(const mo_stream_gen *w, int value)
+static bool is_early(mo_stream_gen *w, int value)
 {
     for (int i = 0; i < w->plan.n_between; i++)
-        if (needs(w->gen->g, w->plan.between[i].node, value)) return true;
+        if (needs(w, w->plan.between[i].node, value)) return true;
     return false;
 }
 

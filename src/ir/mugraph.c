@@ -42,9 +42,11 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
 {
     const mo_schedule *s = &kernel->schedule;
     mo_stream stream;
+    int64_t grid[3];
     if (s->groups < 1 || s->stages < 2) return "no ring";
     if (s->cluster != 1 && s->cluster != 2) return "cluster of neither one block nor two";
     if (s->threads != s->groups * s->warps_p * s->warps_q * 32) return "threads do not match the warps";
+    if (!mo_stream_grid(kernel->body, s, grid)) return "more blocks than a launch has";
     return mo_stream_analyse(scratch, kernel, &stream);
 }
 

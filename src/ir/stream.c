@@ -1,5 +1,28 @@
 #include "ir/stream.h"
 
+#include <string.h>
+
+#define MOST_BLOCKS_X 2147483647
+#define MOST_BLOCKS_YZ 65535
+
+static int64_t tiles_of(const mo_prim *body, const mo_schedule *s, int axis)
+{
+    return axis < 0 ? 1 : (body->axes[axis].extent + s->tile[axis] - 1) / s->tile[axis];
+}
+
+bool mo_stream_grid(const mo_prim *body, const mo_schedule *s, int64_t grid[3])
+{
+    mo_axes used = 0, batch = 0;
+    for (int i = 0; i < body->n_nodes; i++) used |= body->nodes[i].axes;
+    MO_FOR_AXES(a, used) {
+        if (a != s->p_axis && a != s->q_axis && s->place[a] == MO_PLACE_GRID) batch |= 1u << a;
+    }
+    grid[0] = tiles_of(body, s, s->q_axis) * s->cluster;
+    grid[1] = tiles_of(body, s, s->p_axis);
+    grid[2] = mo_prim_extent(body, batch);
+    return grid[0] <= MOST_BLOCKS_X && grid[1] <= MOST_BLOCKS_YZ && grid[2] <= MOST_BLOCKS_YZ;
+}
+
 int mo_stream_tile_axis(const mo_kernel *kernel, mo_axes axes, int inner)
 {
     const mo_schedule *s = &kernel->schedule;
@@ -38,16 +61,17 @@ static const char *mark(const mo_kernel *kernel, mo_stream *stream, int node, in
                         mo_stream_role role)
 {
     const mo_prim *g = kernel->body;
-    if (!(g->nodes[node].axes >> inner & 1u)) return NULL;
-    bool vector = mo_stream_tile_axis(kernel, g->nodes[node].axes, inner) == -1;
-    if (stream->side[node] != MO_SIDE_NONE && stream->side[node] != side && !vector)
-        return "one value on both sides of the mma";
-    if (stream->side[node] == MO_SIDE_NONE) stream->side[node] = side;
-    stream->role[node] = role;
-    for (int i = 0; i < g->nodes[node].n_in; i++) {
-        if (g->nodes[node].reduced != 0) break;
-        const char *wrong = mark(kernel, stream, g->nodes[node].in[i], inner, side, role);
-        if (wrong != NULL) return wrong;
+    memset(stream->pending, 0, sizeof *stream->pending * (size_t)g->n_nodes);
+    stream->pending[node] = true;
+    for (int i = node; i >= 0; i--) {
+        const mo_prim_node *n = &g->nodes[i];
+        if (!stream->pending[i] || !(n->axes >> inner & 1u)) continue;
+        bool vector = mo_stream_tile_axis(kernel, n->axes, inner) == -1;
+        if (stream->side[i] != MO_SIDE_NONE && stream->side[i] != side && !vector)
+            return "one value on both sides of the mma";
+        if (stream->side[i] == MO_SIDE_NONE) stream->side[i] = side;
+        stream->role[i] = role;
+        for (int j = 0; n->reduced == 0 && j < n->n_in; j++) stream->pending[n->in[j]] = true;
     }
     return NULL;
 }
@@ -132,6 +156,7 @@ const char *mo_stream_analyse(mo_arena *arena, const mo_kernel *kernel, mo_strea
     stream->role = MO_NEW_ARRAY(arena, mo_stream_role, g->n_nodes);
     stream->side = MO_NEW_ARRAY(arena, mo_side, g->n_nodes);
     stream->late = MO_NEW_ARRAY(arena, bool, g->n_nodes);
+    stream->pending = MO_NEW_ARRAY(arena, bool, g->n_nodes);
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *node = &g->nodes[i];
         for (int j = 0; j < node->n_in; j++) stream->late[i] |= stream->late[node->in[j]];

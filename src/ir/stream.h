@@ -25,12 +25,17 @@ typedef struct {
     mo_stream_role *role; /* for each node */
     mo_side *side;        /* LOOP, RESIDENT, TILE operands, STAT: the side of their tile axis */
     bool *late;           /* depends on an accumulator */
+    bool *pending;        /* at work while it is analysed */
     bool mma;             /* all products have 16-bit compute dtypes: matrix units; otherwise FMA */
     mo_dtype mma_dtype;
 } mo_stream;
 
 /* Fills *stream (arrays from `arena`); NULL, or why the graph cannot run under this schedule. */
 const char *mo_stream_analyse(mo_arena *arena, const mo_kernel *kernel, mo_stream *stream);
+
+/* Blocks along x (q tiles times the cluster), y (p tiles) and z (the other grid axes); false if a launch
+ * cannot have so many. */
+bool mo_stream_grid(const mo_prim *body, const mo_schedule *schedule, int64_t grid[3]);
 
 /* The tile axis of a value under a STREAM schedule: its axis beside `inner` (loop or whole axis) that is not
  * fixed within a block; -1 if there is none, -2 if there are several. */

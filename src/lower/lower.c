@@ -108,6 +108,7 @@ static int lower_norm(lowering *low, const mo_node *node, const mo_node_labels *
 static int lower_unary(mo_prim *g, const mo_node *node, int x)
 {
     if (node->op == MO_OP_SQUARE) return square(g, x);
+    if (node->op == MO_OP_CAST && node->attrs.dtype == g->nodes[x].dtype) return x;
     int y = mo_prim_unary(g, node->op, x);
     g->nodes[y].min = node->attrs.min;
     g->nodes[y].max = node->attrs.max;

@@ -1,5 +1,6 @@
-/* Depth-first over sets of cut values, smallest sets first in order of node numbers; a partial set is given
- * up once its launches alone cost more than the worst partition kept. */
+/* Sets of cut values, smaller ones first, each size depth-first in order of node numbers. The kernel of a cut
+ * value depends only on the cuts before it, so that its cost is known at once: a set is given up when the
+ * kernels that it has and the launches that it still needs cost more than the worst partition kept. */
 #include "search/cuts.h"
 
 #include "base/hash.h"
@@ -24,8 +25,11 @@ struct mo_cut_cache {
 typedef struct {
     mo_cutter *cutter;
     const mo_prim *graph;
+    mo_dtype *dtypes; /* of tensors as stored: the program's, then the cut values */
     int n_cut;
-    int cut[MO_MAX_CUT]; /* nodes, ascending */
+    int cut[MO_MAX_CUT];               /* nodes, ascending */
+    mo_cut_kernel kernels[MO_MAX_CUT]; /* in scratch memory */
+    int64_t cost_ns;                   /* of these */
 } cut_set;
 
 void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
@@ -66,18 +70,19 @@ static mo_access intermediate_access(const cut_set *set, int position, mo_shape 
     return mo_access_make(g->program->n_tensors + position, *shape, strides, dim_axis);
 }
 
-/* What a product of 16-bit operands reads is rounded to the compute dtype there anyway; everything else, also
- * an operand of a product that runs in f32, stays in f32, so that cutting never loses accuracy. */
+/* What products of 16-bit operands read is rounded to the compute dtype there anyway; everything else, also
+ * an operand of a product that runs in f32 and what other operators read too, stays in f32, so that cutting
+ * never loses accuracy. */
 static mo_dtype intermediate_dtype(const mo_prim *g, int node)
 {
-    mo_dtype compute = g->nodes[node].compute, stored = MO_F32;
+    mo_dtype compute = g->nodes[node].compute;
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *n = &g->nodes[i];
-        if (n->op != MO_OP_MATMUL || (n->in[0] != node && n->in[1] != node)) continue;
-        if (g->nodes[n->in[0]].compute != g->nodes[n->in[1]].compute) return MO_F32;
-        stored = compute;
+        bool reads = (n->n_in > 0 && n->in[0] == node) || (n->n_in > 1 && n->in[1] == node);
+        if (!reads) continue;
+        if (n->op != MO_OP_MATMUL || g->nodes[n->in[0]].compute != g->nodes[n->in[1]].compute) return MO_F32;
     }
-    return stored;
+    return compute;
 }
 
 /* Copies what `node` needs into `body`; cut values and inputs become iterators. Returns its number there. */
@@ -205,26 +210,22 @@ static void keep(mo_cutter *cutter, const mo_partition *partition)
     }
 }
 
+/* The set with the kernels of the savers, which depend on all cuts. */
 static void try_set(const cut_set *set)
 {
     mo_cutter *cutter = set->cutter;
     const mo_prim *g = set->graph;
     mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
-    mo_partition partition = {.n_intermediates = set->n_cut};
+    mo_partition partition = {
+        .n_kernels = set->n_cut, .n_intermediates = set->n_cut, .cost_ns = set->cost_ns};
     partition.kernels = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, set->n_cut + g->n_savers);
-    mo_dtype *dtypes = MO_NEW_ARRAY(cutter->scratch, mo_dtype, g->program->n_tensors + MO_MAX_CUT);
-    for (int t = 0; t < g->program->n_tensors; t++) dtypes[t] = g->program->tensors[t].dtype;
-    for (int i = 0; i < set->n_cut; i++) {
-        dtypes[g->program->n_tensors + i] = partition.dtype[i] = intermediate_dtype(g, set->cut[i]);
-        partition.compute[i] = g->nodes[set->cut[i]].compute;
-    }
     for (int i = 0; i < set->n_cut; i++) {
         intermediate_access(set, i, &partition.shape[i]);
-        mo_cut_kernel kernel = schedule_body(cutter, body_of_cut(set, i), dtypes);
-        partition.kernels[partition.n_kernels++] = kernel;
-        partition.cost_ns += kernel.choices[0].cost_ns;
+        partition.dtype[i] = set->dtypes[g->program->n_tensors + i];
+        partition.compute[i] = g->nodes[set->cut[i]].compute;
+        partition.kernels[i] = set->kernels[i];
     }
-    add_saver_kernels(set, &partition, dtypes);
+    add_saver_kernels(set, &partition, set->dtypes);
     cutter->counts.partitions++;
     keep(cutter, &partition);
     mo_arena_reset(cutter->scratch, mark);
@@ -250,27 +251,59 @@ static bool worth_cutting(const mo_prim *g, int node)
     return n->reduced != 0 || users > 1 || reduced;
 }
 
-static void extend(cut_set *set, int from)
+static bool must_stop(mo_cutter *cutter)
+{
+    if (!cutter->stopped) cutter->stopped = cutter->stop != NULL && cutter->stop(cutter->stop_context);
+    bool enough = cutter->max_partitions > 0 && cutter->counts.partitions >= cutter->max_partitions;
+    cutter->bounded |= enough;
+    return enough || cutter->stopped;
+}
+
+/* Can a partition with these cuts, `more` others and the savers still be one of the cheapest? */
+static bool hopeful(const cut_set *set, int more)
+{
+    const mo_cutter *cutter = set->cutter;
+    int64_t least = set->cost_ns + (int64_t)(more + 1) * cutter->device->launch_ns;
+    return cutter->count < cutter->capacity || least < cutter->best[cutter->count - 1].cost_ns;
+}
+
+static void add_cut(cut_set *set, int node)
+{
+    int position = set->n_cut++;
+    set->cut[position] = node;
+    set->dtypes[set->graph->program->n_tensors + position] = intermediate_dtype(set->graph, node);
+    set->kernels[position] = schedule_body(set->cutter, body_of_cut(set, position), set->dtypes);
+    set->cost_ns += set->kernels[position].choices[0].cost_ns;
+}
+
+/* All sets with `more` cuts from node `from` on beside those that there are. */
+static void extend(cut_set *set, int from, int more)
 {
     mo_cutter *cutter = set->cutter;
-    if (cutter->stopped || (cutter->stop != NULL && cutter->stop(cutter->stop_context))) {
-        cutter->stopped = true;
+    if (must_stop(cutter) || !hopeful(set, more)) return;
+    if (more == 0) {
+        try_set(set);
         return;
     }
-    int64_t launches = (int64_t)(set->n_cut + 1) * cutter->device->launch_ns;
-    if (cutter->count == cutter->capacity && launches >= cutter->best[cutter->count - 1].cost_ns) return;
-    try_set(set);
-    if (set->n_cut + 1 >= cutter->max_kernels || set->n_cut == MO_MAX_CUT) return;
     for (int node = from; node < set->graph->n_nodes; node++) {
         if (!worth_cutting(set->graph, node)) continue;
-        set->cut[set->n_cut++] = node;
-        extend(set, node + 1);
+        mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
+        int64_t cost = set->cost_ns;
+        add_cut(set, node);
+        extend(set, node + 1, more - 1);
         set->n_cut--;
+        set->cost_ns = cost;
+        mo_arena_reset(cutter->scratch, mark);
     }
 }
 
 void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph)
 {
+    mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
+    const mo_program *program = graph->program;
     cut_set set = {.cutter = cutter, .graph = graph};
-    extend(&set, 0);
+    set.dtypes = MO_NEW_ARRAY(cutter->scratch, mo_dtype, program->n_tensors + MO_MAX_CUT);
+    for (int t = 0; t < program->n_tensors; t++) set.dtypes[t] = program->tensors[t].dtype;
+    for (int cuts = 0; cuts < cutter->max_kernels && cuts <= MO_MAX_CUT; cuts++) extend(&set, 0, cuts);
+    mo_arena_reset(cutter->scratch, mark);
 }

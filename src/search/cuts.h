@@ -43,9 +43,10 @@ typedef struct {
     mo_partition *best; /* cheapest first */
     mo_cut_cache *cache;
     mo_cut_counts counts;
+    int64_t max_partitions; /* tried over all graphs, a deterministic bound; 0: none */
     bool (*stop)(void *context);
     void *stop_context;
-    bool stopped;
+    bool stopped, bounded; /* by the one, by the other */
 } mo_cutter;
 
 void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,

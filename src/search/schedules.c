@@ -230,6 +230,8 @@ static bool cluster_fits(const enumeration *e, const mo_schedule *s, const mo_ke
 
 static void offer_stream(enumeration *e, const mo_schedule *s)
 {
+    int64_t grid[3];
+    if (!mo_stream_grid(e->body, s, grid)) return;
     mo_kernel_facts facts = mo_cost_facts(e->context, e->body, s);
     if (facts.accumulators > MAX_ACCUMULATORS) return;
     if (s->cluster > 1 && !cluster_fits(e, s, &facts)) return;

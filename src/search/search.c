@@ -8,10 +8,11 @@
 
 #include <string.h>
 
-#define MAX_GRAPHS 24     /* graphs of the algebra that are cut and placed, for each subprogram */
-#define MAX_PARTITIONS 12 /* kept for each subprogram */
-#define UNFUSED_RANKS 6   /* unfused candidates with the cheapest and the next schedules */
-#define UNFUSED_WIDE 2    /* and with f32 between the kernels, then all of it */
+#define MAX_GRAPHS 24          /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_PARTITIONS 12      /* kept for each subprogram */
+#define STATES_PER_PARTITION 8 /* cutting a graph in one way counts as so many states of the algebra */
+#define UNFUSED_RANKS 6        /* unfused candidates with the cheapest and the next schedules */
+#define UNFUSED_WIDE 2         /* and with f32 between the kernels, then all of it */
 #define UNFUSED_VARIANTS (UNFUSED_RANKS + UNFUSED_WIDE + 1)
 
 /* A structure (partitions of all subprograms) whose equivalence is decided once for all its schedules. */
@@ -57,11 +58,14 @@ static void search_algebra(search *s, int index)
     mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS);
     cutter->stop = o->stop;
     cutter->stop_context = o->stop_context;
-    for (int g = 0; g < found.n_graphs; g++) mo_cutter_add(cutter, found.graphs[g]);
+    for (int g = 0; g < found.n_graphs; g++) {
+        cutter->max_partitions = 1 + o->max_states / STATES_PER_PARTITION * (g + 1) / found.n_graphs;
+        mo_cutter_add(cutter, found.graphs[g]);
+    }
     mo_cutter_free(cutter);
     counts->mugraphs += cutter->counts.schedules;
     counts->pruned_memory += cutter->counts.too_large;
-    counts->complete &= !cutter->stopped;
+    counts->complete &= !cutter->stopped && !cutter->bounded;
 }
 
 static void add_structure(search *s, const int *pick)

@@ -21,24 +21,67 @@ static bool feeds_product(const mo_program *program, int tensor)
     return false;
 }
 
-static void widen(mo_mugraph *graph, mo_width width, mo_dtype *dtypes)
+static bool is_read(const mo_program *program, int tensor)
 {
-    for (int t = graph->program->n_inputs; t < graph->program->n_tensors; t++)
-        if (graph->tensors[t].output < 0 && (width == MO_WIDEST || !feeds_product(graph->program, t)))
+    for (int n = 0; n < program->n_nodes; n++)
+        for (int i = 0; i < program->nodes[n].n_inputs; i++)
+            if (program->nodes[n].inputs[i].tensor == tensor) return true;
+    return false;
+}
+
+/* An output in 16 bits that other nodes read is stored twice, for them in f32. */
+static void add_twin(mo_mugraph *graph, int t, mo_dtype *dtypes, int *twins)
+{
+    const mo_mutensor *from = &graph->tensors[t];
+    if (from->dtype == MO_F32 || !is_read(graph->program, t)) return;
+    const char *symbol = mo_arena_printf(graph->arena, "%s_f32", from->symbol);
+    twins[t] = mo_mugraph_add_tensor(graph, symbol, from->shape, MO_F32, from->compute);
+    dtypes[twins[t]] = MO_F32;
+}
+
+/* twins[t]: the tensor that stands for t between kernels, where it is another one; 0: none. */
+static void widen(mo_mugraph *graph, mo_width width, mo_dtype *dtypes, int *twins)
+{
+    const mo_program *program = graph->program;
+    for (int t = program->n_inputs; t < program->n_tensors; t++) {
+        bool all = width == MO_WIDEST;
+        if (graph->tensors[t].output >= 0 && all) add_twin(graph, t, dtypes, twins);
+        if (graph->tensors[t].output < 0 && (all || !feeds_product(program, t)))
             dtypes[t] = graph->tensors[t].dtype = MO_F32;
+    }
+}
+
+/* The body of a written node with merged axes, reading and writing twins where there are some. */
+static mo_prim *node_body(mo_arena *arena, const mo_prim *lowered, const int *twins)
+{
+    mo_prim *body = mo_prim_copy(arena, lowered);
+    int n_savers = body->n_savers;
+    for (int i = 0; i < body->n_nodes; i++) {
+        mo_access *access = &body->nodes[i].access;
+        if (body->nodes[i].op == MO_OP_ITER && twins[access->tensor] > 0)
+            access->tensor = twins[access->tensor];
+    }
+    for (int s = 0; s < n_savers; s++) {
+        mo_access access = body->savers[s].access;
+        if (twins[access.tensor] == 0) continue;
+        access.tensor = twins[access.tensor];
+        mo_prim_save(body, body->savers[s].node, &access);
+    }
+    mo_prim_merge_axes(body);
+    return body;
 }
 
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
                        const mo_device *device, int rank, mo_width width)
 {
     mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
-    mo_dtype *dtypes = mo_tensor_dtypes(arena, program, 0);
-    if (width != MO_NARROW) widen(graph, width, dtypes);
+    mo_dtype *dtypes = mo_tensor_dtypes(arena, program, program->n_nodes);
+    int *twins = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
+    if (width != MO_NARROW) widen(graph, width, dtypes, twins);
     mo_cost_context context = {device, dtypes};
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
-        mo_prim *body = mo_prim_copy(arena, lowered->nodes[n]);
-        mo_prim_merge_axes(body);
+        mo_prim *body = node_body(arena, lowered->nodes[n], twins);
         mo_scheduled best[RANKS];
         int count = mo_schedules(arena, &context, body, RANKS, best, &tried, &too_large);
         const mo_scheduled *chosen = &best[rank < count ? rank : count - 1];
@@ -52,11 +95,11 @@ mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowe
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered)
 {
     mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
+    int *twins = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
     graph->prefix = mo_arena_printf(arena, "%s_reference", program->symbol);
-    widen(graph, MO_WIDEST, mo_tensor_dtypes(arena, program, 0));
+    widen(graph, MO_WIDEST, mo_tensor_dtypes(arena, program, program->n_nodes), twins);
     for (int n = 0; n < program->n_nodes; n++) {
-        mo_prim *body = mo_prim_copy(arena, lowered->nodes[n]);
-        mo_prim_merge_axes(body);
+        mo_prim *body = node_body(arena, lowered->nodes[n], twins);
         mo_schedule schedule = mo_schedule_plain(body);
         mo_mugraph_add_kernel(graph, mo_op_name(program->nodes[n].op), n, body, &schedule);
     }

@@ -70,6 +70,8 @@ static mo_equiv full_verdict(mo_equiv_task *t)
 {
     bool decisive = false;
     mo_equiv full = t->small == NULL ? full_alone(t, &decisive) : free_first(t, mo_equiv_full, &decisive);
+    if (full == MO_EQUAL_TESTED && t->small == NULL && t->report->full_checked == 0)
+        return undecided(t, "no small instance, and every element depends on too much to be evaluated");
     if (full != MO_DIFFERENT || mo_equiv_witness(t) || decisive) return full;
     return undecided(t, "an element differs at the program's own shape, but not in a way that decides");
 }

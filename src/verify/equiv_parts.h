@@ -56,7 +56,8 @@ bool mo_equiv_witness(mo_equiv_task *task);
 /* Multiplications that evaluating a whole program amounts to. */
 double mo_equiv_cost(const mo_program *program);
 
-/* Elements at the program's own shapes; the same answers. */
+/* Elements at the program's own shapes; the same answers. Elements that depend on too much are left out: with
+ * none left, EQUAL means nothing (report->full_checked is 0). */
 mo_equiv mo_equiv_full(mo_equiv_task *task, bool *decisive);
 
 /* `other` with the inputs of `program` (by name, with their strides) in front. NULL if one is missing. */

@@ -8,11 +8,7 @@
 
 enum { RANKS = 6, CUT_CAPACITY = 500, MAX_KERNELS = 5 };
 
-enum {
-    ALL_SETS = (1u << MO_SETS) - 1,
-    FINITE_SETS = ALL_SETS & ~(1u << MO_SET_SPECIAL),
-    SPECIAL_SET = 1u << MO_SET_SPECIAL
-};
+enum { ALL_SETS = (1u << MO_SETS) - 1, SPECIAL_SET = 1u << MO_SET_SPECIAL };
 
 typedef struct {
     mo_arena *arena;
@@ -73,7 +69,9 @@ static void add_cuts(maker *m)
         mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), MAX_KERNELS, RANKS);
         cutters[i].stop = m->options->stop;
         cutters[i].stop_context = m->options->stop_context;
+        cutters[i].max_partitions = m->options->max_states;
         mo_cutter_add(&cutters[i], m->lowered->subprograms[i].graph);
+        mo_cutter_free(&cutters[i]);
     }
     for (int rank = 0; rank < RANKS && m->result->n[MO_GROUP_CUTS] < CUT_CAPACITY; rank++)
         add_partitions(m, cutters, rank);
@@ -109,7 +107,7 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
         for (int i = 0; i < found.baseline; i++) {
             const mo_mugraph *graph = found.candidates[i];
             if (has_cluster(graph) != (pass == 0)) continue;
-            add(m, group, graph, arch, graph->n_kernels == 1 ? FINITE_SETS : 0,
+            add(m, group, graph, arch, 0, /* rewritten graphs may be worse on the others */
                 mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch,
                                 pass == 0 ? ", clusters" : ""));
         }

@@ -121,7 +121,7 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
     return facts;
 }
 
-static bool uses_f32_products(const mo_prim *g)
+bool mo_cost_uses_f32(const mo_prim *g)
 {
     for (int i = 0; i < g->n_nodes; i++) {
         if (g->nodes[i].op != MO_OP_MATMUL) continue;
@@ -136,8 +136,7 @@ static int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Integer cube root of the sum of cubes of `count` times in ns. */
-static int64_t overlap(const int64_t *times, int count)
+int64_t mo_cost_overlap(const int64_t *times, int count)
 {
     int64_t largest = 1, scale = 1, sum = 0;
     for (int i = 0; i < count; i++) largest = max64(largest, times[i]);
@@ -171,7 +170,7 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     int64_t steps = steps_of_group(g, s, iterations);
     int64_t copies = iterations * f->stage_bytes / 16 / (s->threads / s->groups);
     int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
-    int64_t factor = uses_f32_products(g) ? 8 : 1;
+    int64_t factor = mo_cost_uses_f32(g) ? 8 : 1;
     int64_t chain = steps * (STEP_NS * 1000 + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS;
     int64_t issue =
         steps * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor + copies * ISSUE_PS_PER_COPY;
@@ -183,7 +182,7 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
         iterations * waves * SLAB_WAIT_NS / (s->stages - 1),
     };
     int64_t exchange = s->cluster > 1 ? CLUSTER_NS : 0;
-    return d->launch_ns + START_NS + waves * WAVE_NS + exchange + overlap(times, 5);
+    return d->launch_ns + START_NS + waves * WAVE_NS + exchange + mo_cost_overlap(times, 5);
 }
 
 static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
@@ -228,6 +227,7 @@ int64_t mo_cost_of_facts(const mo_cost_context *c, const mo_prim *body, const mo
     case MO_SCHEDULE_STREAM: return cost_stream(c, body, s, facts);
     case MO_SCHEDULE_ROW: return cost_row(c, body, s, facts);
     case MO_SCHEDULE_PLAIN: return cost_plain(c, body, facts);
+    case MO_SCHEDULE_BLOCK: break; /* cost/block.h */
     }
     return INT64_MAX;
 }

@@ -30,6 +30,12 @@ int64_t mo_cost_kernel(const mo_cost_context *context, const mo_prim *body, cons
 int64_t mo_cost_of_facts(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule,
                          const mo_kernel_facts *facts);
 
+/* Times (ns) that overlap imperfectly: the integer cube root of the sum of their cubes. */
+int64_t mo_cost_overlap(const int64_t *times, int count);
+
+/* Does a product of the graph run in f32, not on the matrix units? */
+bool mo_cost_uses_f32(const mo_prim *body);
+
 /* Bytes that must move (each input that is used once, each output once) and the least flops of the graph's
  * products: what the time of any kernel is compared with. */
 int64_t mo_program_bytes(const mo_program *program);

@@ -2,6 +2,7 @@
 #include "ir/mugraph.h"
 
 #include "base/status.h"
+#include "ir/block.h"
 #include "ir/stream.h"
 
 #include <string.h>
@@ -50,6 +51,13 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
     return mo_stream_analyse(scratch, kernel, &stream);
 }
 
+static const char *check_block(mo_arena *scratch, const mo_kernel *kernel)
+{
+    mo_block block;
+    if (kernel->schedule.stages < 1) return "no stage";
+    return mo_block_analyse(scratch, kernel, &block);
+}
+
 const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
 {
     const char *wrong = mo_prim_check(kernel->body);
@@ -59,6 +67,7 @@ const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
     case MO_SCHEDULE_PLAIN: return NULL;
     case MO_SCHEDULE_ROW: return check_row(kernel);
     case MO_SCHEDULE_STREAM: return check_stream(scratch, kernel);
+    case MO_SCHEDULE_BLOCK: return check_block(scratch, kernel);
     }
     return "unknown schedule";
 }
@@ -137,7 +146,7 @@ const char *mo_mugraph_check(mo_arena *scratch, const mo_mugraph *graph)
 }
 
 static const char *const place_names[] = {"grid", "loop", "whole"};
-static const char *const schedule_names[] = {"plain", "row", "stream"};
+static const char *const schedule_names[] = {"plain", "row", "stream", "block"};
 
 static void print_schedule(mo_str *out, const mo_kernel *kernel)
 {
@@ -149,6 +158,7 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
     if (s->kind == MO_SCHEDULE_STREAM)
         mo_str_printf(out, " cluster %d groups %d warps %dx%d stages %d", s->cluster, s->groups, s->warps_p,
                       s->warps_q, s->stages);
+    if (s->kind == MO_SCHEDULE_BLOCK) mo_str_printf(out, " stages %d", s->stages);
     mo_str_add(out, "\n");
     for (int a = 0; a < kernel->body->n_axes; a++)
         mo_str_printf(out, "  place %s %s %lld\n", kernel->body->axes[a].name, place_names[s->place[a]],

@@ -19,9 +19,11 @@ typedef enum {
 
 /* How a kernel's block works. */
 typedef enum {
-    MO_SCHEDULE_PLAIN, /* a thread for each output element; any graph */
-    MO_SCHEDULE_ROW,   /* one shared axis spread over threads, reductions across them; no matmul */
-    MO_SCHEDULE_STREAM /* matmuls that stream slabs of the reduced axis through per-group rings */
+    MO_SCHEDULE_PLAIN,  /* a thread for each output element; any graph */
+    MO_SCHEDULE_ROW,    /* one shared axis spread over threads, reductions across them; no matmul */
+    MO_SCHEDULE_STREAM, /* matmuls that stream slabs of the reduced axis through per-group rings */
+    MO_SCHEDULE_BLOCK   /* any block graph with a sequence of loops over one axis (ir/block.h): ranked and
+                         * verified, but not emitted yet */
 } mo_schedule_kind;
 
 typedef struct {
@@ -35,13 +37,13 @@ typedef struct {
     bool rows_fast; /* neighbouring threads take neighbouring rows, not neighbouring elements */
     bool resident;  /* the row stays in registers: one pass over memory */
     int vector;     /* elements for each access */
-    /* STREAM */
-    int loop_axis;        /* the reduced axis that is streamed; its tile is the slab of one iteration */
-    int cluster;          /* blocks that share the loop axis and combine through distributed shared memory:
-                           * 1 or 2 */
-    int groups;           /* warp groups, each with its own slabs of the loop axis and its own ring */
+    /* STREAM, BLOCK */
+    int loop_axis; /* the axis that is streamed, or -1 (BLOCK); its tile is the slab of one iteration */
+    int cluster;   /* blocks that share the loop axis and combine through distributed shared memory:
+                    * 1 or 2 */
+    int groups;    /* warp groups, each with its own slabs of the loop axis and its own ring */
     int warps_p, warps_q; /* warps of a group over the tile's m16 and n8 side */
-    int stages;           /* slabs in flight in each ring */
+    int stages;           /* slabs in flight in each ring (BLOCK: of the block) */
     int p_axis, q_axis;   /* grid axes on the m16 and the n8 side of the mma, or -1 */
 } mo_schedule;
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const char *const schedule_names[] = {"plain", "row", "stream"};
+static const char *const schedule_names[] = {"plain", "row", "stream", "block"};
 static const char *const place_names[] = {"grid", "loop", "whole"};
 
 const char *mo_schedule_name(mo_schedule_kind kind)
@@ -164,9 +164,7 @@ static mo_axes axes_of_access(const mo_access *access, mo_axes axes)
 {
     for (int a = 0; a < MO_MAX_AXES; a++)
         if (access->stride[a] != 0) axes |= (mo_axes)1 << a;
-    for (int d = 0; d < access->rank; d++)
-        if (access->dim_axis[d] >= 0) axes |= (mo_axes)1 << access->dim_axis[d];
-    return axes;
+    return axes | mo_access_axes(access);
 }
 
 /* A read (imap, fmap) or a write (omap). */
@@ -178,7 +176,9 @@ static void write_access(const writer *out, const mo_kernel *kernel, const mo_ac
     mo_json_write_string(w, "tensor", out->names[access->tensor]);
     write_axis_names(w, is_read ? "imap" : "omap", body, placed(kernel, axes, MO_PLACE_GRID));
     if (is_read) write_axis_names(w, "fmap", body, placed(kernel, axes, MO_PLACE_LOOP));
-    if (access->rank >= 0) {
+    bool split = false;
+    for (int d = 0; d < access->rank; d++) split |= access->dim_inner[d] > 0;
+    if (access->rank >= 0 && !split) {
         mo_json_write_compact(w, "dims", false);
         for (int d = 0; d < access->rank; d++) {
             int axis = access->dim_axis[d];
@@ -252,6 +252,9 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
         mo_json_write_int(w, "stages", s->stages);
         mo_json_write_string(w, "p_axis", axis_or_null(kernel->body, s->p_axis));
         mo_json_write_string(w, "q_axis", axis_or_null(kernel->body, s->q_axis));
+    } else if (s->kind == MO_SCHEDULE_BLOCK) {
+        mo_json_write_string(w, "loop_axis", axis_or_null(kernel->body, s->loop_axis));
+        mo_json_write_int(w, "stages", s->stages);
     }
     mo_json_write_end(w);
 }

@@ -52,19 +52,31 @@ mo_access mo_access_make(int tensor, mo_shape shape, const int64_t *strides, con
     return access;
 }
 
-/* Axes that an access runs over, also those with stride 0 (a broadcast input). */
-static mo_axes access_axes(const mo_access *access)
+mo_axes mo_access_axes(const mo_access *access)
 {
     mo_axes axes = 0;
-    for (int d = 0; d < access->rank; d++)
+    for (int d = 0; d < access->rank; d++) {
         if (access->dim_axis[d] >= 0) axes |= 1u << access->dim_axis[d];
+        if (access->dim_inner[d] > 0) axes |= 1u << (access->dim_inner[d] - 1);
+    }
     return axes;
+}
+
+void mo_access_steps(const mo_access *access, const int64_t *dim_strides, const int *extent,
+                     int64_t steps[MO_MAX_AXES])
+{
+    memset(steps, 0, sizeof *steps * MO_MAX_AXES);
+    for (int d = 0; d < access->rank; d++) {
+        int outer = access->dim_axis[d], inner = access->dim_inner[d] - 1;
+        if (inner >= 0) steps[inner] += dim_strides[d];
+        if (outer >= 0) steps[outer] += dim_strides[d] * (inner < 0 ? 1 : extent[inner]);
+    }
 }
 
 int mo_prim_iter(mo_prim *g, mo_dtype dtype, mo_dtype compute, const mo_access *access)
 {
     mo_prim_node node = {.op = MO_OP_ITER, .dtype = dtype, .compute = compute, .access = *access};
-    node.axes = access_axes(access);
+    node.axes = mo_access_axes(access);
     return mo_prim_append(g, node);
 }
 
@@ -162,7 +174,8 @@ static bool same_access(const mo_access *a, const mo_access *b)
 {
     return a->tensor == b->tensor && a->rank == b->rank &&
            memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
-           (a->rank < 0 || memcmp(a->dim_axis, b->dim_axis, (size_t)a->rank) == 0);
+           (a->rank < 0 || (memcmp(a->dim_axis, b->dim_axis, (size_t)a->rank) == 0 &&
+                            memcmp(a->dim_inner, b->dim_inner, (size_t)a->rank) == 0));
 }
 
 static bool commutes(mo_op op)
@@ -217,8 +230,10 @@ static mo_axes renamed(mo_axes axes, int from, int to)
 
 static void rename_access(mo_access *access, int from, int to)
 {
-    for (int d = 0; d < access->rank; d++)
+    for (int d = 0; d < access->rank; d++) {
         if (access->dim_axis[d] == from) access->dim_axis[d] = (int8_t)to;
+        if (access->dim_inner[d] == from + 1) access->dim_inner[d] = (int8_t)(to + 1);
+    }
     access->stride[to] += access->stride[from];
     access->stride[from] = 0;
 }

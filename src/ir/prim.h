@@ -27,14 +27,16 @@ typedef struct {
 
 /* How a value lies in memory. `tensor` is an index into the program's tensors; a kernel of a muGraph may
  * also use the muGraph's own intermediates, which are numbered behind them.
- * `dim_axis` says which axis runs over each dimension of that tensor (-1: none, the index is 0); it is
- * what a small instance with other extents is built from. `stride` is the same in elements of the real
- * tensor, and is what code is generated from. Once axes have been merged (mo_prim_merge_axes) only the
- * strides are valid, and `rank` is -1. */
+ * `dim_axis` says which axis runs over each dimension of that tensor (-1: none, the index is 0), `dim_inner`
+ * which one runs inside it over the same dimension (1 + axis; 0: none), so that the index there is
+ * dim_axis * extent of dim_inner + dim_inner: an axis that was split. This is what a small instance with
+ * other extents is built from. `stride` is the same in elements of the real tensor, and is what code is
+ * generated from. Once axes have been merged (mo_prim_merge_axes) only the strides are valid, and `rank` is
+ * -1. */
 typedef struct {
     int tensor;
     int rank;
-    int8_t dim_axis[MO_MAX_RANK];
+    int8_t dim_axis[MO_MAX_RANK], dim_inner[MO_MAX_RANK];
     int64_t stride[MO_MAX_AXES];
 } mo_access;
 
@@ -87,6 +89,13 @@ void mo_prim_save(mo_prim *g, int node, const mo_access *access);
 
 /* Access to a tensor of this shape and strides with the given axis for each dimension (-1: none). */
 mo_access mo_access_make(int tensor, mo_shape shape, const int64_t *strides, const int8_t *dim_axis);
+
+/* Axes that an access runs over, also those with stride 0 (a broadcast input); none without dimensions. */
+mo_axes mo_access_axes(const mo_access *access);
+
+/* Step of each axis through a tensor with these strides of its dimensions; `extent` of the axes. */
+void mo_access_steps(const mo_access *access, const int64_t *dim_strides, const int *extent,
+                     int64_t steps[MO_MAX_AXES]);
 
 /* Recomputes dtype and compute of every node by the precision rule. */
 void mo_prim_infer_dtypes(mo_prim *g);

@@ -155,14 +155,18 @@ static bool used_outside(const mo_program *program, const int *nodes, int n_node
     return false;
 }
 
-static bool value_carries_both(const mo_prim *g, int a, int b)
+/* A product over an axis that is an output's as well could not divide the output among blocks. */
+static bool must_stay_apart(const mo_prim *g, int a, int b)
 {
     mo_axes both = 1u << a | 1u << b;
-    for (int i = 0; i < g->n_nodes; i++)
-        if (((g->nodes[i].axes | g->nodes[i].reduced) & both) == both) return true;
-    for (int s = 0; s < g->n_savers; s++)
-        if ((g->nodes[g->savers[s].node].axes & both) != 0) return true;
-    return false;
+    bool saved = false, product = false;
+    for (int i = 0; i < g->n_nodes; i++) {
+        const mo_prim_node *node = &g->nodes[i];
+        if (((node->axes | node->reduced) & both) == both) return true;
+        product |= node->op == MO_OP_MATMUL && (node->reduced & both) != 0;
+    }
+    for (int s = 0; s < g->n_savers; s++) saved |= (g->nodes[g->savers[s].node].axes & both) != 0;
+    return saved && product;
 }
 
 /* Would renaming b to a make two iterators equal? */
@@ -183,13 +187,14 @@ static bool shares_iterator(const mo_prim *g, int a, int b)
     return false;
 }
 
-/* Bound axes are names: two that never meet in one value may share one. */
+/* Bound axes are names: two that never meet in one value may share one, also one that is free elsewhere (a
+ * norm that is spelled out reads its row twice). */
 static void share_bound_axes(mo_prim *g)
 {
     for (int a = 0; a < g->n_axes; a++)
         for (int b = a + 1; b < g->n_axes; b++) {
             if (g->axes[a].extent != g->axes[b].extent) continue;
-            if (value_carries_both(g, a, b) || !shares_iterator(g, a, b)) continue;
+            if (must_stay_apart(g, a, b) || !shares_iterator(g, a, b)) continue;
             mo_prim_rename_axis(g, b, a);
         }
 }

@@ -146,6 +146,16 @@ static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_ke
            read_role(m, object, "q_axis", true, kernel->body, &s->q_axis);
 }
 
+static bool read_block(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
+{
+    static const char *const keys[] = {"kind", "threads", "loop_axis", "stages"};
+    const mo_reader *r = &m->reader;
+    kernel->schedule.row_axis = -1;
+    return mo_reader_check_keys(r, object, "a block schedule", keys, sizeof keys / sizeof keys[0]) &&
+           read_role(m, object, "loop_axis", true, kernel->body, &kernel->schedule.loop_axis) &&
+           read_count(r, object, "stages", MOST_WARPS, &kernel->schedule.stages);
+}
+
 /* Fields that a kind does not use are as the builders of schedules leave them. */
 static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_object, mo_kernel *kernel)
 {
@@ -156,7 +166,7 @@ static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_obje
     if (!mo_reader_member(r, kernel_object, "a kernel", "schedule", MO_JSON_OBJECT, &object)) return false;
     if (!mo_reader_member(r, object, "a schedule", "kind", MO_JSON_STRING, &kind)) return false;
     if (!mo_schedule_find(kind->string, &s->kind)) {
-        return mo_reader_fail(r, kind, "the kinds are plain, row and stream", "unknown kind %s",
+        return mo_reader_fail(r, kind, "the kinds are plain, row, stream and block", "unknown kind %s",
                               mo_reader_quote(r, kind->string));
     }
     if (!read_count(r, object, "threads", MOST_THREADS, &s->threads)) return false;
@@ -165,6 +175,7 @@ static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_obje
     case MO_SCHEDULE_PLAIN: return mo_reader_check_keys(r, object, "a plain schedule", plain_keys, 2);
     case MO_SCHEDULE_ROW: return read_row(m, object, kernel);
     case MO_SCHEDULE_STREAM: return read_stream(m, object, kernel);
+    case MO_SCHEDULE_BLOCK: return read_block(m, object, kernel);
     }
     return false;
 }

@@ -41,7 +41,8 @@ mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_par
                                   p->compute[t]);
         for (int k = 0; k < p->n_kernels; k++) {
             const mo_cut_kernel *kernel = &p->kernels[k];
-            const mo_scheduled *scheduled = &kernel->choices[choice == NULL ? 0 : choice[at]];
+            const mo_scheduled *scheduled =
+                kernel->use_block ? &kernel->block : &kernel->choices[choice == NULL ? 0 : choice[at]];
             mo_prim *body = mo_prim_copy(arena, symbolic ? kernel->symbolic : kernel->body);
             shift_tensors(body, program->n_tensors, shift);
             mo_mugraph_add_kernel(graph, kernel_name(arena, body), -1, body, &scheduled->schedule);

@@ -5,16 +5,22 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "search/placements.h"
+#include "search/split.h"
 
 #include <string.h>
 
 #define CACHE_SIZE 4096
+#define MOST_PARTS 64 /* blocks that share a reduced axis */
+#define LEAST_PART 64 /* elements of the axis for each */
 
 typedef struct {
     mo_hash128 key;
     bool used;
     int n_choices;
     mo_scheduled *choices;
+    bool has_block;
+    mo_scheduled block;
 } cache_entry;
 
 struct mo_cut_cache {
@@ -29,15 +35,22 @@ typedef struct {
     int n_cut;
     int cut[MO_MAX_CUT];               /* nodes, ascending */
     mo_cut_kernel kernels[MO_MAX_CUT]; /* in scratch memory */
-    int64_t cost_ns;                   /* of these */
+    int64_t cost_ns, any_ns;           /* of these: emittable, any */
+    const bool *partial;               /* nodes that are partial sums, always in f32; or NULL */
 } cut_set;
 
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
-                    int capacity)
+static mo_partition_list new_list(mo_arena *arena, int capacity)
 {
-    *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels, .capacity = capacity};
+    return (mo_partition_list){.capacity = capacity, .best = MO_NEW_ARRAY(arena, mo_partition, capacity + 1)};
+}
+
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
+                    int capacity, int any_capacity)
+{
+    *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels};
     cutter->scratch = mo_arena_new();
-    cutter->best = MO_NEW_ARRAY(arena, mo_partition, capacity + 1);
+    cutter->emittable = new_list(arena, capacity);
+    cutter->any = new_list(arena, any_capacity);
     cutter->cache = MO_NEW(arena, mo_cut_cache);
 }
 
@@ -85,6 +98,11 @@ static mo_dtype intermediate_dtype(const mo_prim *g, int node)
     return compute;
 }
 
+static mo_dtype stored_dtype(const cut_set *set, int node)
+{
+    return set->partial != NULL && set->partial[node] ? MO_F32 : intermediate_dtype(set->graph, node);
+}
+
 /* Copies what `node` needs into `body`; cut values and inputs become iterators. Returns its number there. */
 static int copy_cone(const cut_set *set, mo_prim *body, int *number, int node, bool root)
 {
@@ -94,7 +112,7 @@ static int copy_cone(const cut_set *set, mo_prim *body, int *number, int node, b
     if (position >= 0) {
         mo_shape shape;
         mo_access access = intermediate_access(set, position, &shape);
-        number[node] = mo_prim_iter(body, intermediate_dtype(g, node), g->nodes[node].compute, &access);
+        number[node] = mo_prim_iter(body, stored_dtype(set, node), g->nodes[node].compute, &access);
         return number[node];
     }
     mo_prim_node copy = g->nodes[node];
@@ -135,12 +153,13 @@ static mo_prim *body_of_savers(const cut_set *set, int first, int last)
     return body;
 }
 
-/* Bodies that read stored types differently are different. */
+/* Bodies whose tensors are stored in other types are different. */
 static mo_hash128 body_key(const mo_prim *body, const mo_dtype *dtypes)
 {
     uint64_t seed = 0;
     for (int i = 0; i < body->n_nodes; i++)
         if (body->nodes[i].op == MO_OP_ITER) seed = seed * 3 + dtypes[body->nodes[i].access.tensor];
+    for (int s = 0; s < body->n_savers; s++) seed = seed * 3 + dtypes[body->savers[s].access.tensor];
     return mo_prim_hash(body, seed);
 }
 
@@ -160,74 +179,98 @@ static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dt
         entry->choices = MO_NEW_ARRAY(cutter->arena, mo_scheduled, MO_KERNEL_CHOICES);
         entry->n_choices = mo_schedules(cutter->scratch, &context, kernel.body, MO_KERNEL_CHOICES,
                                         entry->choices, &cutter->counts.schedules, &cutter->counts.too_large);
+        entry->has_block = mo_placements(cutter->scratch, &context, kernel.body, &entry->block,
+                                         &cutter->counts.schedules, &cutter->counts.too_large);
     }
     kernel.n_choices = entry->n_choices;
     kernel.choices = entry->choices;
+    kernel.has_block = entry->has_block;
+    kernel.block = entry->block;
     return kernel;
 }
 
+/* Cost of a kernel with the generator's schedules only, or with any. */
+static int64_t kernel_cost(const mo_cut_kernel *kernel, bool any)
+{
+    bool block = any && kernel->has_block && kernel->block.cost_ns < kernel->choices[0].cost_ns;
+    return block ? kernel->block.cost_ns : kernel->choices[0].cost_ns;
+}
+
 /* Appends the kernels of the savers: all in one launch if that is cheaper than one for each. */
-static void add_saver_kernels(const cut_set *set, mo_partition *partition, const mo_dtype *dtypes)
+static void add_saver_kernels(const cut_set *set, mo_partition *partition, bool any)
 {
     mo_cutter *cutter = set->cutter;
     int n = set->graph->n_savers;
-    mo_cut_kernel together = schedule_body(cutter, body_of_savers(set, 0, n), dtypes);
+    mo_cut_kernel together = schedule_body(cutter, body_of_savers(set, 0, n), set->dtypes);
     int64_t apart_cost = 0;
     mo_cut_kernel *apart = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, n);
     for (int s = 0; n > 1 && s < n; s++) {
-        apart[s] = schedule_body(cutter, body_of_savers(set, s, s + 1), dtypes);
-        apart_cost += apart[s].choices[0].cost_ns;
+        apart[s] = schedule_body(cutter, body_of_savers(set, s, s + 1), set->dtypes);
+        apart_cost += kernel_cost(&apart[s], any);
     }
-    if (n == 1 || together.choices[0].cost_ns <= apart_cost) {
+    if (n == 1 || kernel_cost(&together, any) <= apart_cost) {
         partition->kernels[partition->n_kernels++] = together;
-        partition->cost_ns += together.choices[0].cost_ns;
+        partition->cost_ns += kernel_cost(&together, any);
         return;
     }
     for (int s = 0; s < n; s++) partition->kernels[partition->n_kernels++] = apart[s];
     partition->cost_ns += apart_cost;
 }
 
-static void keep(mo_cutter *cutter, const mo_partition *partition)
+static bool belongs(const mo_partition_list *list, int64_t cost_ns)
 {
-    int at = cutter->count;
-    if (at == cutter->capacity) {
-        if (partition->cost_ns >= cutter->best[at - 1].cost_ns) return;
+    return list->count < list->capacity || (list->count > 0 && cost_ns < list->best[list->count - 1].cost_ns);
+}
+
+static void keep(mo_arena *arena, mo_partition_list *list, const mo_partition *partition)
+{
+    if (!belongs(list, partition->cost_ns)) return;
+    int at = list->count < list->capacity ? list->count++ : list->count - 1;
+    while (at > 0 && list->best[at - 1].cost_ns > partition->cost_ns) {
+        list->best[at] = list->best[at - 1];
         at--;
-    } else {
-        cutter->count++;
     }
-    while (at > 0 && cutter->best[at - 1].cost_ns > partition->cost_ns) {
-        cutter->best[at] = cutter->best[at - 1];
-        at--;
-    }
-    mo_partition *to = &cutter->best[at];
+    mo_partition *to = &list->best[at];
     *to = *partition;
-    to->kernels = MO_NEW_ARRAY(cutter->arena, mo_cut_kernel, partition->n_kernels);
+    to->kernels = MO_NEW_ARRAY(arena, mo_cut_kernel, partition->n_kernels);
     for (int k = 0; k < partition->n_kernels; k++) {
         to->kernels[k] = partition->kernels[k];
-        to->kernels[k].body = mo_prim_copy(cutter->arena, partition->kernels[k].body);
-        to->kernels[k].symbolic = mo_prim_copy(cutter->arena, partition->kernels[k].symbolic);
+        to->kernels[k].body = mo_prim_copy(arena, partition->kernels[k].body);
+        to->kernels[k].symbolic = mo_prim_copy(arena, partition->kernels[k].symbolic);
     }
 }
 
-/* The set with the kernels of the savers, which depend on all cuts. */
-static void try_set(const cut_set *set)
+/* The first `n_first` kernels, and those of the savers, which depend on all cuts. */
+static mo_partition make_partition(const cut_set *set, int n_first, bool any)
 {
     mo_cutter *cutter = set->cutter;
     const mo_prim *g = set->graph;
-    mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
-    mo_partition partition = {
-        .n_kernels = set->n_cut, .n_intermediates = set->n_cut, .cost_ns = set->cost_ns};
-    partition.kernels = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, set->n_cut + g->n_savers);
+    mo_partition partition = {.n_kernels = n_first, .n_intermediates = set->n_cut};
+    partition.cost_ns = any ? set->any_ns : set->cost_ns;
+    partition.kernels = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, n_first + g->n_savers);
+    for (int i = 0; i < n_first; i++) partition.kernels[i] = set->kernels[i];
     for (int i = 0; i < set->n_cut; i++) {
         intermediate_access(set, i, &partition.shape[i]);
         partition.dtype[i] = set->dtypes[g->program->n_tensors + i];
         partition.compute[i] = g->nodes[set->cut[i]].compute;
-        partition.kernels[i] = set->kernels[i];
     }
-    add_saver_kernels(set, &partition, set->dtypes);
+    add_saver_kernels(set, &partition, any);
+    return partition;
+}
+
+static void try_set(const cut_set *set, int n_first)
+{
+    mo_cutter *cutter = set->cutter;
+    mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
+    mo_partition emittable = make_partition(set, n_first, false), any = make_partition(set, n_first, true);
+    bool differs = false;
+    for (int k = 0; k < any.n_kernels; k++) {
+        any.kernels[k].use_block = kernel_cost(&any.kernels[k], true) < kernel_cost(&any.kernels[k], false);
+        differs |= any.kernels[k].use_block;
+    }
     cutter->counts.partitions++;
-    keep(cutter, &partition);
+    keep(cutter->arena, &cutter->emittable, &emittable);
+    if (differs) keep(cutter->arena, &cutter->any, &any);
     mo_arena_reset(cutter->scratch, mark);
 }
 
@@ -263,17 +306,19 @@ static bool must_stop(mo_cutter *cutter)
 static bool hopeful(const cut_set *set, int more)
 {
     const mo_cutter *cutter = set->cutter;
-    int64_t least = set->cost_ns + (int64_t)(more + 1) * cutter->device->launch_ns;
-    return cutter->count < cutter->capacity || least < cutter->best[cutter->count - 1].cost_ns;
+    int64_t launches = (int64_t)(more + 1) * cutter->device->launch_ns;
+    return belongs(&cutter->emittable, set->cost_ns + launches) ||
+           belongs(&cutter->any, set->any_ns + launches);
 }
 
 static void add_cut(cut_set *set, int node)
 {
     int position = set->n_cut++;
     set->cut[position] = node;
-    set->dtypes[set->graph->program->n_tensors + position] = intermediate_dtype(set->graph, node);
+    set->dtypes[set->graph->program->n_tensors + position] = stored_dtype(set, node);
     set->kernels[position] = schedule_body(set->cutter, body_of_cut(set, position), set->dtypes);
-    set->cost_ns += set->kernels[position].choices[0].cost_ns;
+    set->cost_ns += kernel_cost(&set->kernels[position], false);
+    set->any_ns += kernel_cost(&set->kernels[position], true);
 }
 
 /* All sets with `more` cuts from node `from` on beside those that there are. */
@@ -282,28 +327,82 @@ static void extend(cut_set *set, int from, int more)
     mo_cutter *cutter = set->cutter;
     if (must_stop(cutter) || !hopeful(set, more)) return;
     if (more == 0) {
-        try_set(set);
+        try_set(set, set->n_cut);
         return;
     }
     for (int node = from; node < set->graph->n_nodes; node++) {
         if (!worth_cutting(set->graph, node)) continue;
         mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
-        int64_t cost = set->cost_ns;
+        int64_t cost = set->cost_ns, any = set->any_ns;
         add_cut(set, node);
         extend(set, node + 1, more - 1);
         set->n_cut--;
         set->cost_ns = cost;
+        set->any_ns = any;
         mo_arena_reset(cutter->scratch, mark);
     }
+}
+
+static cut_set new_set(mo_cutter *cutter, const mo_prim *graph)
+{
+    const mo_program *program = graph->program;
+    cut_set set = {.cutter = cutter, .graph = graph};
+    set.dtypes = MO_NEW_ARRAY(cutter->scratch, mo_dtype, program->n_tensors + MO_MAX_CUT);
+    for (int t = 0; t < program->n_tensors; t++) set.dtypes[t] = program->tensors[t].dtype;
+    return set;
 }
 
 void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph)
 {
     mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
-    const mo_program *program = graph->program;
-    cut_set set = {.cutter = cutter, .graph = graph};
-    set.dtypes = MO_NEW_ARRAY(cutter->scratch, mo_dtype, program->n_tensors + MO_MAX_CUT);
-    for (int t = 0; t < program->n_tensors; t++) set.dtypes[t] = program->tensors[t].dtype;
+    cut_set set = new_set(cutter, graph);
     for (int cuts = 0; cuts < cutter->max_kernels && cuts <= MO_MAX_CUT; cuts++) extend(&set, 0, cuts);
     mo_arena_reset(cutter->scratch, mark);
+}
+
+/* One kernel for all partial results: none of them is read from memory there. */
+static mo_prim *body_of_partials(const cut_set *set)
+{
+    cut_set uncut = *set;
+    uncut.n_cut = 0;
+    int *number;
+    mo_prim *body = new_body(set, &number);
+    for (int i = 0; i < set->n_cut; i++) {
+        mo_shape shape;
+        mo_access access = intermediate_access(set, i, &shape);
+        mo_prim_save(body, copy_cone(&uncut, body, number, set->cut[i], true), &access);
+    }
+    return body;
+}
+
+static void try_split(mo_cutter *cutter, const mo_split *split)
+{
+    cut_set set = new_set(cutter, split->graph);
+    set.partial = split->partial;
+    for (int i = 0; i < split->graph->n_nodes; i++) {
+        if (!split->partial[i]) continue;
+        if (set.n_cut == MO_MAX_CUT || mo_axes_count(split->graph->nodes[i].axes) > MO_MAX_RANK) return;
+        set.dtypes[split->graph->program->n_tensors + set.n_cut] = MO_F32;
+        set.cut[set.n_cut++] = i;
+    }
+    set.kernels[0] = schedule_body(cutter, body_of_partials(&set), set.dtypes);
+    set.cost_ns = kernel_cost(&set.kernels[0], false);
+    set.any_ns = kernel_cost(&set.kernels[0], true);
+    if (hopeful(&set, 0)) try_set(&set, 1);
+}
+
+void mo_cutter_add_splits(mo_cutter *cutter, const mo_prim *graph)
+{
+    if (cutter->max_kernels < 2) return;
+    for (int axis = 0; axis < graph->n_axes; axis++)
+        for (int64_t parts = 2; parts <= MOST_PARTS && !must_stop(cutter); parts *= 2) {
+            int64_t extent = graph->axes[axis].extent;
+            if (extent % parts != 0 || extent / parts < LEAST_PART) break;
+            mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
+            mo_split split;
+            bool found = mo_split_axis(cutter->scratch, graph, axis, parts, &split);
+            if (found) try_split(cutter, &split);
+            mo_arena_reset(cutter->scratch, mark);
+            if (!found) break;
+        }
 }

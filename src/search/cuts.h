@@ -15,7 +15,9 @@ typedef struct {
     mo_prim *body;     /* axes merged; intermediates are numbered from the program's tensors on */
     mo_prim *symbolic; /* the same with dimensions, for the equivalence test */
     int n_choices;
-    mo_scheduled *choices; /* cheapest first */
+    mo_scheduled *choices;     /* that the generator has a form for, cheapest first */
+    bool has_block, use_block; /* is there a BLOCK schedule; is it the one of this partition */
+    mo_scheduled block;
 } mo_cut_kernel;
 
 /* One way to run a graph: kernels in launch order. */
@@ -24,12 +26,17 @@ typedef struct {
     mo_cut_kernel *kernels; /* `n_kernels` */
     mo_shape shape[MO_MAX_CUT];
     mo_dtype dtype[MO_MAX_CUT], compute[MO_MAX_CUT];
-    int64_t cost_ns; /* with the cheapest schedules */
+    int64_t cost_ns; /* with the cheapest schedules of its list */
 } mo_partition;
 
 typedef struct {
     int64_t partitions, schedules, too_large;
 } mo_cut_counts;
+
+typedef struct {
+    int capacity, count;
+    mo_partition *best; /* cheapest first */
+} mo_partition_list;
 
 typedef struct mo_cut_cache mo_cut_cache; /* schedules of bodies seen before */
 
@@ -38,9 +45,8 @@ typedef struct {
     mo_arena *scratch; /* of the set being tried */
     const mo_device *device;
     int max_kernels;
-    int capacity; /* partitions kept */
-    int count;
-    mo_partition *best; /* cheapest first */
+    mo_partition_list emittable; /* every kernel has a form in the generator */
+    mo_partition_list any;       /* cheaper with BLOCK schedules */
     mo_cut_cache *cache;
     mo_cut_counts counts;
     int64_t max_partitions; /* tried over all graphs, a deterministic bound; 0: none */
@@ -49,11 +55,16 @@ typedef struct {
     bool stopped, bounded; /* by the one, by the other */
 } mo_cutter;
 
+/* Keeps up to `capacity` emittable partitions, and up to `any_capacity` others. */
 void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
-                    int capacity);
+                    int capacity, int any_capacity);
 
 /* Tries every cut of `graph` and keeps the cheapest partitions of all graphs given so far. */
 void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph);
+
+/* Tries to divide reduced axes of `graph` among blocks (search/split.h): one kernel for the partial results,
+ * one for the rest. */
+void mo_cutter_add_splits(mo_cutter *cutter, const mo_prim *graph);
 void mo_cutter_free(mo_cutter *cutter); /* what was kept stays */
 
 #endif

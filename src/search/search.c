@@ -8,8 +8,12 @@
 
 #include <string.h>
 
-#define MAX_GRAPHS 24          /* graphs of the algebra that are cut and placed, for each subprogram */
-#define MAX_PARTITIONS 12      /* kept for each subprogram */
+#define MAX_GRAPHS 24     /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_PARTITIONS 12 /* kept for each subprogram */
+#define MAX_BEYOND                                                                             \
+    4 /* kept beside them for each subprogram, and candidates made of them: better by the cost \
+       * model, but without a form in the generator */
+#define SPLIT_GRAPHS 8         /* graphs whose reduced axes are divided among blocks as well */
 #define STATES_PER_PARTITION 8 /* cutting a graph in one way counts as so many states of the algebra */
 #define UNFUSED_RANKS 6        /* unfused candidates with the cheapest and the next schedules */
 #define UNFUSED_WIDE 2         /* and with f32 between the kernels, then all of it */
@@ -28,9 +32,9 @@ typedef struct {
     const mo_lowered *lowered;
     const mo_search_options *options;
     mo_search_result *result;
-    mo_cutter *cutters; /* one for each subprogram */
-    structure *structures;
-    int n_structures;
+    mo_cutter *cutters;             /* one for each subprogram */
+    structure *structures, *beyond; /* emittable; better, but not emittable */
+    int n_structures, n_beyond;
     mo_hash128 *hashes; /* of the candidates */
 } search;
 
@@ -55,12 +59,13 @@ static void search_algebra(search *s, int index)
     counts->rejected += found.stats.rejected;
     counts->complete &= found.stats.complete;
     mo_cutter *cutter = &s->cutters[index];
-    mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS);
+    mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS, MAX_BEYOND);
     cutter->stop = o->stop;
     cutter->stop_context = o->stop_context;
     for (int g = 0; g < found.n_graphs; g++) {
         cutter->max_partitions = 1 + o->max_states / STATES_PER_PARTITION * (g + 1) / found.n_graphs;
         mo_cutter_add(cutter, found.graphs[g]);
+        if (g < SPLIT_GRAPHS) mo_cutter_add_splits(cutter, found.graphs[g]);
     }
     mo_cutter_free(cutter);
     counts->mugraphs += cutter->counts.schedules;
@@ -68,40 +73,65 @@ static void search_algebra(search *s, int index)
     counts->complete &= !cutter->stopped && !cutter->bounded;
 }
 
-static void add_structure(search *s, const int *pick)
+/* A structure of one partition for each subprogram. */
+static void add_structure(search *s, structure *to, const mo_partition *const *pick)
 {
     int n = s->lowered->n_subprograms;
-    structure *to = &s->structures[s->n_structures++];
     *to = (structure){.partitions = MO_NEW_ARRAY(s->arena, const mo_partition *, n)};
     for (int i = 0; i < n; i++) {
-        to->partitions[i] = &s->cutters[i].best[pick[i]];
-        to->n_kernels += to->partitions[i]->n_kernels;
-        to->cost_ns += to->partitions[i]->cost_ns;
+        to->partitions[i] = pick[i];
+        to->n_kernels += pick[i]->n_kernels;
+        to->cost_ns += pick[i]->cost_ns;
     }
 }
 
-/* The best partition of every subprogram, and those that differ from it in one subprogram; cheapest first. */
+/* The best partition of every subprogram, and those that differ from it in one subprogram. */
+static void vary_structures(search *s, const mo_partition **pick, bool beyond)
+{
+    int n = s->lowered->n_subprograms;
+    structure *list = beyond ? s->beyond : s->structures;
+    int *count = beyond ? &s->n_beyond : &s->n_structures;
+    if (!beyond) add_structure(s, &list[(*count)++], pick);
+    for (int i = 0; i < n; i++) {
+        const mo_partition *best = pick[i];
+        const mo_partition_list *from = beyond ? &s->cutters[i].any : &s->cutters[i].emittable;
+        for (int p = beyond ? 0 : 1; p < from->count; p++) {
+            pick[i] = &from->best[p];
+            add_structure(s, &list[(*count)++], pick);
+        }
+        pick[i] = best;
+    }
+}
+
+/* Cheapest first. */
+static void sort_structures(structure *list, int count)
+{
+    for (int i = 1; i < count; i++) {
+        structure moving = list[i];
+        int at = i;
+        for (; at > 0 && list[at - 1].cost_ns > moving.cost_ns; at--) list[at] = list[at - 1];
+        list[at] = moving;
+    }
+}
+
 static void make_structures(search *s)
 {
     int n = s->lowered->n_subprograms;
-    int *pick = MO_NEW_ARRAY(s->arena, int, n + 1);
+    const mo_partition **pick = MO_NEW_ARRAY(s->arena, const mo_partition *, n + 1);
     s->structures = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MAX_PARTITIONS + 1);
-    for (int i = 0; i < n; i++)
-        if (s->cutters[i].count == 0) return;
-    add_structure(s, pick);
-    for (int i = 0; i < n; i++)
-        for (int p = 1; p < s->cutters[i].count; p++) {
-            pick[i] = p;
-            add_structure(s, pick);
-            pick[i] = 0;
-        }
-    for (int i = 1; i < s->n_structures; i++) {
-        structure moving = s->structures[i];
-        int at = i;
-        for (; at > 0 && s->structures[at - 1].cost_ns > moving.cost_ns; at--)
-            s->structures[at] = s->structures[at - 1];
-        s->structures[at] = moving;
+    s->beyond = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MAX_BEYOND + 1);
+    for (int i = 0; i < n; i++) {
+        if (s->cutters[i].emittable.count == 0) return;
+        pick[i] = &s->cutters[i].emittable.best[0];
     }
+    vary_structures(s, pick, false);
+    for (int i = 0; i < n; i++) {
+        const mo_partition_list *any = &s->cutters[i].any;
+        if (any->count > 0 && any->best[0].cost_ns < pick[i]->cost_ns) pick[i] = &any->best[0];
+    }
+    vary_structures(s, pick, true);
+    sort_structures(s->structures, s->n_structures);
+    sort_structures(s->beyond, s->n_beyond);
 }
 
 static bool verified(const search *s, const mo_mugraph *graph, mo_verify_report *report)
@@ -189,6 +219,28 @@ static void verify_and_rank(search *s)
     }
 }
 
+/* The best graphs that the generator has no form for, behind those that are emitted. */
+static void add_beyond(search *s)
+{
+    mo_search_result *r = s->result;
+    for (int i = 0, added = 0; i < s->n_beyond && added < MAX_BEYOND && !stopped(s); i++) {
+        if (r->n_candidates > 0 && s->beyond[i].cost_ns >= r->candidates[0]->cost_ns) return;
+        int n = s->lowered->n_subprograms;
+        mo_mugraph *symbolic = mo_assemble(s->arena, s->program, s->beyond[i].partitions, n, NULL, true);
+        mo_verify_report *equivalence = &r->equivalence[r->n_candidates];
+        if (!verified(s, symbolic, equivalence)) {
+            s->result->counts.rejected++;
+            continue;
+        }
+        s->result->counts.verified++;
+        mo_mugraph *graph = mo_assemble(s->arena, s->program, s->beyond[i].partitions, n, NULL, false);
+        check(s, graph);
+        s->hashes[r->n_candidates] = mo_mugraph_hash(graph);
+        r->candidates[r->n_candidates++] = graph;
+        added++;
+    }
+}
+
 static void add_unfused(search *s)
 {
     mo_search_result *r = s->result;
@@ -220,7 +272,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     (void)error;
     *result = (mo_search_result){.arena = arena, .n_subprograms = lowered->n_subprograms};
     double start = mo_clock_seconds();
-    int room = options->top_k + UNFUSED_VARIANTS;
+    int room = options->top_k + MAX_BEYOND + UNFUSED_VARIANTS;
     result->candidates = MO_NEW_ARRAY(arena, mo_mugraph *, room);
     result->equivalence = MO_NEW_ARRAY(arena, mo_verify_report, room);
     result->counts.complete = true;
@@ -230,6 +282,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     for (int i = 0; i < lowered->n_subprograms; i++) search_algebra(&s, i);
     make_structures(&s);
     verify_and_rank(&s);
+    add_beyond(&s);
     add_unfused(&s);
     result->counts.seconds = mo_clock_seconds() - start;
     return MO_OK;

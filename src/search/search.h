@@ -38,7 +38,8 @@ typedef struct {
 typedef struct {
     mo_arena *arena;
     int n_candidates;
-    mo_mugraph **candidates;       /* ranked by estimated cost, at most top_k and the unfused ones */
+    mo_mugraph **candidates;       /* ranked by estimated cost, at most top_k; then cheaper ones that the
+                                    * generator has no form for; then the unfused ones */
     mo_verify_report *equivalence; /* what the equivalence test established for each */
     int baseline,
         n_baselines; /* the unfused program with several choices of schedules: the last candidates */

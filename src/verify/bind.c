@@ -53,6 +53,41 @@ static int run_of_dims(const mo_shape *shape, const int64_t *strides, int64_t st
     return 0;
 }
 
+/* Names the dimension that an axis with this stride shares with another one, which lies around it. */
+static bool restore_split(binder *b, mo_access *access, mo_axes left, int inner, bool *taken)
+{
+    const mo_shape *shape = &b->tensors->shapes[access->tensor];
+    const int64_t *strides = b->tensors->strides[access->tensor];
+    const mo_axis *axes = b->bound->graph->axes;
+    for (int d = 0; d < shape->rank; d++) {
+        if (taken[d] || shape->dim[d] == 1 || strides[d] != access->stride[inner]) continue;
+        MO_FOR_AXES(outer, left) {
+            if (outer == inner || access->stride[outer] != strides[d] * axes[inner].extent) continue;
+            if (axes[outer].extent * axes[inner].extent != shape->dim[d]) continue;
+            const int parts[] = {b->bound->axis[outer], b->bound->axis[inner]};
+            taken[d] = true;
+            access->dim_axis[d] = (int8_t)outer;
+            access->dim_inner[d] = (int8_t)(inner + 1);
+            return mo_dims_product(b->dims, b->tensors->dims[access->tensor].dim[d], parts, 2);
+        }
+    }
+    return false;
+}
+
+/* What is left when every axis over whole dimensions has its dimensions. */
+static bool restore_splits(binder *b, mo_access *access, mo_axes left, bool *taken)
+{
+    mo_axes done = 0;
+    MO_FOR_AXES(a, left)
+        if (restore_split(b, access, left, a, taken))
+            MO_FOR_AXES(outer, left) {
+                for (int d = 0; d < access->rank; d++)
+                    if (access->dim_inner[d] == a + 1 && access->dim_axis[d] == outer)
+                        done |= 1u << outer | 1u << a;
+            }
+    return done == left;
+}
+
 /* Names the dimensions of an access that only has strides. The innermost dimension of a run stands for the
  * whole run: small tensors are row-major, so the axis steps through them by its stride. */
 static bool restore(binder *b, mo_access *access, mo_axes axes)
@@ -61,13 +96,17 @@ static bool restore(binder *b, mo_access *access, mo_axes axes)
     const int64_t *strides = b->tensors->strides[access->tensor];
     bool taken[MO_MAX_RANK] = {false};
     access->rank = shape->rank;
+    mo_axes left = 0;
     for (int d = 0; d < shape->rank; d++) access->dim_axis[d] = -1;
     MO_FOR_AXES(a, axes) {
         int run[MO_MAX_RANK], parts[MO_MAX_RANK];
         int64_t extent = b->bound->graph->axes[a].extent;
         int n = run_of_dims(shape, strides, access->stride[a], extent, taken, run);
         if (n == 0 && access->stride[a] == 0) continue; /* a value that is the same along this axis */
-        if (n == 0) return refuse(b, "an axis runs over no whole dimensions of a tensor");
+        if (n == 0) {
+            left |= 1u << a;
+            continue;
+        }
         for (int i = 0; i < n; i++) {
             taken[run[i]] = true;
             parts[n - 1 - i] = b->tensors->dims[access->tensor].dim[run[i]];
@@ -76,7 +115,8 @@ static bool restore(binder *b, mo_access *access, mo_axes axes)
         if (!mo_dims_product(b->dims, b->bound->axis[a], parts, n))
             return refuse(b, "extents of an axis disagree");
     }
-    return true;
+    if (restore_splits(b, access, left, taken)) return true;
+    return refuse(b, "an axis runs over no whole dimensions of a tensor");
 }
 
 static bool bind_access(binder *b, mo_access *access, mo_axes axes)
@@ -87,12 +127,41 @@ static bool bind_access(binder *b, mo_access *access, mo_axes axes)
     const mo_shape *shape = &b->tensors->shapes[access->tensor];
     if (access->rank != shape->rank) return refuse(b, "access of another rank than its tensor");
     for (int d = 0; d < access->rank; d++) {
-        int a = access->dim_axis[d];
+        int a = access->dim_axis[d], inner = access->dim_inner[d] - 1;
         if (a < 0) continue;
-        if (!mo_dims_equal(b->dims, b->bound->axis[a], b->tensors->dims[access->tensor].dim[d]))
+        int parts[2] = {b->bound->axis[a], inner < 0 ? 0 : b->bound->axis[inner]};
+        if (!mo_dims_product(b->dims, b->tensors->dims[access->tensor].dim[d], parts, inner < 0 ? 1 : 2))
             return refuse(b, "an axis is longer or shorter than its dimension");
     }
     return true;
+}
+
+/* Axes that memory is read or written along. */
+static mo_axes accessed_axes(const mo_prim *g)
+{
+    mo_axes axes = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == MO_OP_ITER) axes |= g->nodes[i].axes | mo_access_axes(&g->nodes[i].access);
+    for (int s = 0; s < g->n_savers; s++) axes |= mo_access_axes(&g->savers[s].access);
+    return axes;
+}
+
+void mo_bind_lengths(mo_dims *dims, const mo_bound_prim *bound, const int *lengths, int n)
+{
+    const mo_prim *g = bound->graph;
+    mo_axes known = accessed_axes(g);
+    for (int i = 0; i < g->n_nodes; i++) {
+        mo_axes axes = g->nodes[i].op == MO_OP_CONST ? g->nodes[i].const_axes : 0;
+        int parts[MO_MAX_AXES], count = 0;
+        if ((axes & ~known) == 0) continue;
+        for (int a = MO_MAX_AXES - 1; a >= 0; a--) /* the outer part of a split axis has the higher number */
+            if (axes >> a & 1u) parts[count++] = bound->axis[a];
+        for (int l = 0; l < n; l++)
+            if (mo_dims_extent(dims, lengths[l]) == mo_prim_extent(g, axes) &&
+                mo_dims_product(dims, lengths[l], parts, count))
+                break;
+        known |= axes;
+    }
 }
 
 int *mo_prim_exp_depths(mo_arena *arena, const mo_prim *graph)

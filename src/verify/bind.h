@@ -28,6 +28,11 @@ typedef struct {
 bool mo_bind_prim(mo_arena *arena, mo_dims *dims, const mo_prim *graph, const mo_bind_tensors *tensors,
                   mo_bound_prim *bound, const char **reason);
 
+/* A mean's length may be a number in a kernel that no longer reads what the mean ran over. Such axes become
+ * the class among `lengths` (the axes of the program's means) that is as long as they are together; where
+ * none is, they stay on their own. */
+void mo_bind_lengths(mo_dims *dims, const mo_bound_prim *bound, const int *lengths, int n);
+
 /* Exponentials on the way to each node, see mo_program_exp_depths. */
 int *mo_prim_exp_depths(mo_arena *arena, const mo_prim *graph);
 

@@ -92,14 +92,30 @@ static void find_outputs(mo_equiv_task *t)
         if (t->graph->tensors[i].output >= 0) t->outputs[t->graph->tensors[i].output] = i;
 }
 
+/* Classes of the axes that the program's means run over; returns their number. */
+static int mean_lengths(const mo_equiv_task *t, int *lengths, int room)
+{
+    int count = 0;
+    for (int i = 0; i < t->program->n_nodes; i++) {
+        const mo_node *node = &t->program->nodes[i];
+        bool mean = node->op == MO_OP_MEAN || node->op == MO_OP_RMS_NORM || node->op == MO_OP_LAYER_NORM;
+        for (int a = 0; mean && a < node->attrs.n_axes && count < room; a++)
+            lengths[count++] = t->shrink.tensors[node->inputs[0].tensor].dim[node->attrs.axes[a]];
+    }
+    return count;
+}
+
 static bool bind_graph(mo_equiv_task *t)
 {
+    int lengths[64], n_lengths = mean_lengths(t, lengths, 64);
     mo_bind_tensors tensors = bind_tensors(t);
     t->kernels = MO_NEW_ARRAY(t->arena, mo_bound_prim, t->graph->n_kernels + 1);
     for (int k = 0; k < t->graph->n_kernels; k++)
         if (!mo_bind_prim(t->arena, t->dims, t->graph->kernels[k].body, &tensors, &t->kernels[k],
                           &t->small_reason))
             return false;
+    for (int k = 0; k < t->graph->n_kernels; k++)
+        mo_bind_lengths(t->dims, &t->kernels[k], lengths, n_lengths);
     return true;
 }
 

@@ -62,9 +62,7 @@ static void access_steps(const mo_instance *instance, const mo_access *access, i
     MO_CHECK(access->rank >= 0);
     int64_t strides[MO_MAX_RANK];
     mo_shape_row_major(instance->shapes[access->tensor], strides);
-    for (int a = 0; a < MO_MAX_AXES; a++) steps[a] = 0;
-    for (int d = 0; d < access->rank; d++)
-        if (access->dim_axis[d] >= 0) steps[access->dim_axis[d]] += strides[d];
+    mo_access_steps(access, strides, instance->extent, steps);
 }
 
 static void read_tensor(const mo_instance *instance, const mo_prim_node *node, mo_fval *out)
@@ -173,9 +171,7 @@ void mo_prim_store(const mo_instance *instance, const mo_access *access, mo_axes
     array_steps(instance, axes, steps[1]);
     mo_fval *data = instance->data[access->tensor];
     MO_CHECK(data != NULL);
-    mo_axes written = axes;
-    for (int d = 0; d < access->rank; d++)
-        if (access->dim_axis[d] >= 0) written |= 1u << access->dim_axis[d];
+    mo_axes written = axes | mo_access_axes(access);
     nest n;
     nest_start(&n, instance, written, steps[0], steps[1]);
     do data[n.at[0]] = values[n.at[1]];

@@ -29,9 +29,10 @@ static int64_t place(const mo_instance *instance, const mo_access *access, const
         for (int a = 0; a < MO_MAX_AXES; a++) p += at[a] * access->stride[a];
         return p;
     }
+    int64_t steps[MO_MAX_AXES];
     mo_shape_row_major(instance->shapes[access->tensor], strides);
-    for (int d = 0; d < access->rank; d++)
-        if (access->dim_axis[d] >= 0) p += at[access->dim_axis[d]] * strides[d];
+    mo_access_steps(access, strides, instance->extent, steps);
+    for (int a = 0; a < MO_MAX_AXES; a++) p += at[a] * steps[a];
     return p;
 }
 
@@ -88,9 +89,7 @@ static double element(const evaluation *e, const mo_prim_node *node, int *at)
 
 static void save(const evaluation *e, const mo_saver *saver)
 {
-    mo_axes axes = e->graph->nodes[saver->node].axes;
-    for (int d = 0; d < saver->access.rank; d++)
-        if (saver->access.dim_axis[d] >= 0) axes |= 1u << saver->access.dim_axis[d];
+    mo_axes axes = e->graph->nodes[saver->node].axes | mo_access_axes(&saver->access);
     int at[MO_MAX_AXES] = {0};
     do e->data[saver->access.tensor][place(e->instance, &saver->access, at)] = operand(e, saver->node, at);
     while (next(e->instance, axes, at));

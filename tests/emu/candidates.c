@@ -42,8 +42,9 @@ static void add_partitions(maker *m, const mo_cutter *cutters, int rank)
     int n = m->lowered->n_subprograms, kernels = 0, at = 0;
     const mo_partition **parts = MO_NEW_ARRAY(m->arena, const mo_partition *, n + 1);
     for (int i = 0; i < n; i++) {
-        if (cutters[i].count == 0) return;
-        parts[i] = &cutters[i].best[rank < cutters[i].count ? rank : cutters[i].count - 1];
+        if (cutters[i].emittable.count == 0) return;
+        const mo_partition_list *list = &cutters[i].emittable;
+        parts[i] = &list->best[rank < list->count ? rank : list->count - 1];
         kernels += parts[i]->n_kernels;
     }
     int *choice = MO_NEW_ARRAY(m->arena, int, kernels + 1);
@@ -66,7 +67,7 @@ static void add_cuts(maker *m)
     int n = m->lowered->n_subprograms;
     mo_cutter *cutters = MO_NEW_ARRAY(m->arena, mo_cutter, n + 1);
     for (int i = 0; i < n; i++) {
-        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), MAX_KERNELS, RANKS);
+        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), MAX_KERNELS, RANKS, 0);
         cutters[i].stop = m->options->stop;
         cutters[i].stop_context = m->options->stop_context;
         cutters[i].max_partitions = m->options->max_states;

@@ -3,6 +3,8 @@
  * the tensor's axes that live on the grid and in the loop. */
 #include "ir/mugraph_json.h"
 
+#include "ir/thread_graph.h"
+
 #include <string.h>
 
 static const char *const schedule_names[] = {"plain", "row", "stream", "block"};
@@ -59,6 +61,7 @@ typedef struct {
     mo_json_writer *w;
     const mo_mugraph *graph;
     const char **names; /* of its tensors */
+    mo_arena *arena;    /* while writing */
 } writer;
 
 static bool is_taken(const writer *out, const char *name, int before)
@@ -259,6 +262,22 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
     mo_json_write_end(w);
 }
 
+/* Chains of two and more operators that stay in registers. */
+static void write_thread_graphs(const writer *out, const mo_prim *body)
+{
+    int *graph_of = MO_NEW_ARRAY(out->arena, int, body->n_nodes + 1);
+    mo_thread_graphs(body, graph_of);
+    mo_json_write_array(out->w, "thread_graphs");
+    for (int last = 0; last < body->n_nodes; last++) {
+        int64_t *nodes = MO_NEW_ARRAY(out->arena, int64_t, body->n_nodes);
+        int count = 0;
+        for (int i = 0; i <= last; i++)
+            if (graph_of[i] == last) nodes[count++] = i;
+        if (count > 1) mo_json_write_ints(out->w, NULL, nodes, count);
+    }
+    mo_json_write_end(out->w);
+}
+
 static void write_kernel(const writer *out, const mo_kernel *kernel)
 {
     mo_json_writer *w = out->w;
@@ -280,6 +299,7 @@ static void write_kernel(const writer *out, const mo_kernel *kernel)
     mo_json_write_array(w, "nodes");
     for (int i = 0; i < body->n_nodes; i++) write_node(out, kernel, i);
     mo_json_write_end(w);
+    write_thread_graphs(out, body);
     mo_json_write_array(w, "savers");
     for (int i = 0; i < body->n_savers; i++) {
         const mo_saver *saver = &body->savers[i];
@@ -295,7 +315,7 @@ static void write_kernel(const writer *out, const mo_kernel *kernel)
 void mo_mugraph_write_json(mo_json_writer *w, const char *key, const mo_mugraph *graph)
 {
     mo_arena *arena = mo_arena_new();
-    writer out = {.w = w, .graph = graph};
+    writer out = {.w = w, .graph = graph, .arena = arena};
     name_tensors(&out, arena);
     mo_json_write_object(w, key);
     mo_json_write_string(w, "format", MO_MUGRAPH_FORMAT);

@@ -206,7 +206,8 @@ static bool read_predefined(const mo_mugraph_reader *m, const mo_json *object, i
 
 bool mo_mugraph_read_kernel(mo_mugraph_reader *m, const mo_json *object)
 {
-    static const char *const keys[] = {"name", "predefined", "axes", "schedule", "nodes", "savers"};
+    static const char *const keys[] = {"name",  "predefined",    "axes",  "schedule",
+                                       "nodes", "thread_graphs", "savers"};
     const mo_reader *r = &m->reader;
     mo_kernel kernel = {.body = mo_prim_new(r->arena, m->program)};
     if (!mo_reader_expect(r, object, MO_JSON_OBJECT)) return false;

@@ -1,4 +1,5 @@
 /* Sizes and identities of graphs: block operators, canonical hash, skeleton. */
+#include "ir/thread_graph.h"
 #include "search/algebra_state.h"
 
 #include <string.h>
@@ -6,20 +7,8 @@
 int mo_algebra_block_ops(const mo_prim *graph)
 {
     int count = 0;
-    for (int i = 0; i < graph->n_nodes; i++) {
-        if (!mo_algebra_counts(&graph->nodes[i])) continue;
-        int uses = 0;
-        bool pointwise = mo_op_is_pointwise(graph->nodes[i].op);
-        for (int s = 0; s < graph->n_savers; s++) uses += 2 * (graph->savers[s].node == i);
-        for (int j = i + 1; j < graph->n_nodes; j++) {
-            const mo_prim_node *user = &graph->nodes[j];
-            bool uses_it = false;
-            for (int k = 0; k < user->n_in; k++) uses_it |= user->in[k] == i;
-            uses += uses_it;
-            if (uses_it && !mo_op_is_pointwise(user->op)) pointwise = false;
-        }
-        count += !(pointwise && uses == 1);
-    }
+    for (int i = 0; i < graph->n_nodes; i++)
+        count += mo_algebra_counts(&graph->nodes[i]) && !mo_thread_graph_joins(graph, i);
     return count;
 }
 

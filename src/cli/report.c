@@ -264,6 +264,24 @@ static void write_winner(mo_json_writer *w, const mo_outcome *outcome)
     mo_json_write_end(w);
 }
 
+/* The best graph found by the estimate, also where the generator has no form for it. */
+static void write_best(mo_json_writer *w, const mo_outcome *outcome)
+{
+    mo_mugraph **graphs = outcome->search.candidates;
+    int best = 0;
+    for (int i = 1; i < outcome->search.n_candidates; i++)
+        if (graphs[i]->cost_ns < graphs[best]->cost_ns) best = i;
+    mo_json_write_object(w, "best");
+    mo_json_write_int(w, "id", best);
+    mo_json_write_double(w, "cost_us", (double)graphs[best]->cost_ns / 1000.0);
+    mo_json_write_bool(w, "emitted", outcome->emitted[best].source != NULL);
+    if (best != outcome->profile.winner)
+        mo_mugraph_write_json(w, "mugraph", graphs[best]);
+    else
+        mo_json_write_null(w, "mugraph");
+    mo_json_write_end(w);
+}
+
 void mo_report_write(mo_str *out, const mo_outcome *outcome)
 {
     mo_json_writer w = mo_json_writer_make(out);
@@ -278,6 +296,7 @@ void mo_report_write(mo_str *out, const mo_outcome *outcome)
     write_search(&w, outcome);
     write_verify(&w, outcome);
     write_candidates(&w, outcome);
+    write_best(&w, outcome);
     write_winner(&w, outcome);
     mo_json_write_end(&w);
 }

@@ -20,6 +20,7 @@ SHAPE = {
     "verify": {"equivalence": TEXT, "delta": NUMBER + NULL, "rounds": NUMBER, "instance": (dict,) + NULL,
                "primes": DIMS, "full_shape": {"elements": NUMBER, "of": NUMBER}},
     "candidates": [{"id": NUMBER, "status": TEXT, "kernels": NUMBER, "cost_us": NUMBER, "time_us": (dict,) + NULL}],
+    "best": {"id": NUMBER, "cost_us": NUMBER, "emitted": (bool,), "mugraph": (dict,) + NULL},
     "winner": {"id": NUMBER, "mugraph": {"format": TEXT, "inputs": [{"name": TEXT, "shape": DIMS, "dtype": TEXT}]},
                "kernels": [{"name": TEXT, "grid": DIMS, "cluster": DIMS, "block": DIMS, "loop": NUMBER + NULL,
                             "smem_bytes": NUMBER, "registers": NUMBER + NULL, "spills": NUMBER + NULL}],

@@ -44,6 +44,7 @@ static bool emit_kernel(mo_gen *gen, mo_gen_launch *launch)
     case MO_SCHEDULE_PLAIN: return mo_gen_plain(gen, launch);
     case MO_SCHEDULE_ROW: return mo_gen_row(gen, launch);
     case MO_SCHEDULE_STREAM: return mo_gen_stream(gen, launch);
+    case MO_SCHEDULE_CHAIN: return mo_gen_chain(gen, launch);
     case MO_SCHEDULE_BLOCK: gen->reason = "the generator has no form for this block graph yet"; return false;
     }
     return false;

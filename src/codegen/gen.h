@@ -63,5 +63,6 @@ typedef struct {
 bool mo_gen_plain(mo_gen *gen, mo_gen_launch *launch);
 bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch);
 bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch);
+bool mo_gen_chain(mo_gen *gen, mo_gen_launch *launch);
 
 #endif

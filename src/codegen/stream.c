@@ -1,21 +1,10 @@
 /* STREAM schedule: each group of warps owns a ring over its own slabs of the loop axis (copy, wait, multiply,
  * refill) without a block barrier in the loop; the partial accumulators of the groups meet in shared memory
  * behind it, where the elementwise rest runs and the output leaves in wide stores. */
+#include "codegen/limits.h"
 #include "codegen/stream_gen.h"
 
 #include "base/status.h"
-
-static int shared_limit(int arch)
-{
-    switch (arch) {
-    case 80:
-    case 87: return 163 * 1024;
-    case 86:
-    case 89:
-    case 120: return 99 * 1024;
-    default: return 227 * 1024;
-    }
-}
 
 static bool is_batch(const mo_stream_gen *w, int axis)
 {
@@ -183,7 +172,7 @@ bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
 {
     mo_stream_gen w = {.gen = gen, .s = &gen->kernel->schedule};
     gen->reason =
-        mo_stream_plan_make(gen->arena, gen->mugraph, gen->kernel, shared_limit(gen->arch), &w.plan);
+        mo_stream_plan_make(gen->arena, gen->mugraph, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
     if (gen->reason != NULL) return false;
     w.group_threads = w.s->warps_p * w.s->warps_q * 32;
     w.value = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);

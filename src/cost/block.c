@@ -136,3 +136,35 @@ int64_t mo_cost_block(const mo_cost_context *c, const mo_kernel *kernel, const m
     };
     return d->launch_ns + START_NS + waves * WAVE_NS + mo_cost_overlap(times, 4);
 }
+
+#define SLAB_CHAIN_NS 350      /* of a warp, for a slab: latencies */
+#define SLAB_CHAIN_PS_PER 5600 /* for each element of the slab */
+#define POINTWISE_FACTOR 2     /* exponentials run at a fraction of the rate that the table counts */
+
+int64_t mo_cost_chain(const mo_cost_context *c, const mo_kernel *kernel, const mo_block_facts *f)
+{
+    const mo_device *d = c->device;
+    const mo_schedule *s = &kernel->schedule;
+    int64_t per_group = divide_up(f->iterations, s->groups);
+    int64_t ring = f->stage_bytes * s->stages * s->groups * 17 / 16, tail = f->accumulator_bytes * s->groups;
+    int64_t resident = f->shared_bytes - f->stage_bytes * s->stages;
+    mo_block_facts block = *f;
+    block.shared_bytes = resident + max64(ring, tail);
+    block.accumulator_bytes = f->accumulator_bytes * s->groups;
+    if (block.shared_bytes > d->shared_per_block) return INT64_MAX;
+    int64_t together = blocks_per_sm(d, s, &block), waves = divide_up(f->blocks, together * d->sms);
+    int64_t active = min64(f->blocks, together * d->sms),
+            fragments = s->tile[s->p_axis] / (16 * (int64_t)s->warps_p);
+    int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
+    int64_t slab_ns = SLAB_CHAIN_NS + s->tile[s->loop_axis] * SLAB_CHAIN_PS_PER * max64(fragments, 1) / 1000;
+    int64_t per_sm = divide_up(f->blocks, d->sms) * d->sms;
+    int64_t work = f->product_flops * per_sm * 1000 / (d->mma_flops_per_us * 2 / 3) +
+                   f->pointwise * per_sm * POINTWISE_FACTOR * 1000 / d->f32_flops_per_us;
+    const int64_t times[] = {
+        f->dram_bytes * 1000 / min64(reach, d->dram_bytes_per_us),
+        f->block_bytes * f->blocks * 900 / d->l2_bytes_per_us,
+        waves * per_group * slab_ns,
+        work,
+    };
+    return d->launch_ns + START_NS + waves * WAVE_NS + mo_cost_overlap(times, 4);
+}

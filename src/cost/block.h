@@ -25,4 +25,9 @@ mo_block_facts mo_cost_block_facts(mo_arena *scratch, const mo_cost_context *con
 int64_t mo_cost_block(const mo_cost_context *context, const mo_kernel *kernel, const mo_block *block,
                       const mo_block_facts *facts);
 
+/* The same for a CHAIN schedule (ir/chain.h). Constants from measurements of hand-written attention kernels
+ * on an H200: work of the matrix units and of the exponentials adds up, and a slab costs a warp its chain of
+ * products, reductions across lanes and exponentials. */
+int64_t mo_cost_chain(const mo_cost_context *context, const mo_kernel *kernel, const mo_block_facts *facts);
+
 #endif

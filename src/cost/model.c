@@ -227,6 +227,7 @@ int64_t mo_cost_of_facts(const mo_cost_context *c, const mo_prim *body, const mo
     case MO_SCHEDULE_STREAM: return cost_stream(c, body, s, facts);
     case MO_SCHEDULE_ROW: return cost_row(c, body, s, facts);
     case MO_SCHEDULE_PLAIN: return cost_plain(c, body, facts);
+    case MO_SCHEDULE_CHAIN:
     case MO_SCHEDULE_BLOCK: break; /* cost/block.h */
     }
     return INT64_MAX;

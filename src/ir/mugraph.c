@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "ir/block.h"
+#include "ir/chain.h"
 #include "ir/stream.h"
 
 #include <string.h>
@@ -51,6 +52,17 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
     return mo_stream_analyse(scratch, kernel, &stream);
 }
 
+static const char *check_chain(mo_arena *scratch, const mo_kernel *kernel)
+{
+    const mo_schedule *s = &kernel->schedule;
+    mo_chain chain;
+    int64_t grid[3];
+    if (s->groups < 1 || s->stages < 2) return "no ring";
+    if (s->threads != s->groups * s->warps_p * 32) return "threads do not match the warps";
+    if (!mo_chain_grid(kernel, grid)) return "more blocks than a launch has";
+    return mo_chain_analyse(scratch, kernel, &chain);
+}
+
 static const char *check_block(mo_arena *scratch, const mo_kernel *kernel)
 {
     mo_block block;
@@ -67,6 +79,7 @@ const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
     case MO_SCHEDULE_PLAIN: return NULL;
     case MO_SCHEDULE_ROW: return check_row(kernel);
     case MO_SCHEDULE_STREAM: return check_stream(scratch, kernel);
+    case MO_SCHEDULE_CHAIN: return check_chain(scratch, kernel);
     case MO_SCHEDULE_BLOCK: return check_block(scratch, kernel);
     }
     return "unknown schedule";
@@ -146,7 +159,7 @@ const char *mo_mugraph_check(mo_arena *scratch, const mo_mugraph *graph)
 }
 
 static const char *const place_names[] = {"grid", "loop", "whole"};
-static const char *const schedule_names[] = {"plain", "row", "stream", "block"};
+static const char *const schedule_names[] = {"plain", "row", "stream", "chain", "block"};
 
 static void print_schedule(mo_str *out, const mo_kernel *kernel)
 {
@@ -158,6 +171,8 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
     if (s->kind == MO_SCHEDULE_STREAM)
         mo_str_printf(out, " cluster %d groups %d warps %dx%d stages %d", s->cluster, s->groups, s->warps_p,
                       s->warps_q, s->stages);
+    if (s->kind == MO_SCHEDULE_CHAIN)
+        mo_str_printf(out, " groups %d warps %d stages %d", s->groups, s->warps_p, s->stages);
     if (s->kind == MO_SCHEDULE_BLOCK) mo_str_printf(out, " stages %d", s->stages);
     mo_str_add(out, "\n");
     for (int a = 0; a < kernel->body->n_axes; a++)

@@ -22,6 +22,8 @@ typedef enum {
     MO_SCHEDULE_PLAIN,  /* a thread for each output element; any graph */
     MO_SCHEDULE_ROW,    /* one shared axis spread over threads, reductions across them; no matmul */
     MO_SCHEDULE_STREAM, /* matmuls that stream slabs of the reduced axis through per-group rings */
+    MO_SCHEDULE_CHAIN,  /* products in the loop whose results feed products over it, in registers (ir/chain.h)
+                         */
     MO_SCHEDULE_BLOCK   /* any block graph with a sequence of loops over one axis (ir/block.h): ranked and
                          * verified, but not emitted yet */
 } mo_schedule_kind;
@@ -37,7 +39,7 @@ typedef struct {
     bool rows_fast; /* neighbouring threads take neighbouring rows, not neighbouring elements */
     bool resident;  /* the row stays in registers: one pass over memory */
     int vector;     /* elements for each access */
-    /* STREAM, BLOCK */
+    /* STREAM, CHAIN, BLOCK */
     int loop_axis; /* the axis that is streamed, or -1 (BLOCK); its tile is the slab of one iteration */
     int cluster;   /* blocks that share the loop axis and combine through distributed shared memory:
                     * 1 or 2 */

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const char *const schedule_names[] = {"plain", "row", "stream", "block"};
+static const char *const schedule_names[] = {"plain", "row", "stream", "chain", "block"};
 static const char *const place_names[] = {"grid", "loop", "whole"};
 
 const char *mo_schedule_name(mo_schedule_kind kind)
@@ -49,8 +49,9 @@ int64_t mo_kernel_iterations(const mo_kernel *kernel)
     for (int a = 0; a < kernel->body->n_axes; a++) {
         if (schedule->place[a] != MO_PLACE_LOOP || schedule->tile[a] <= 0) continue;
         int64_t slabs = (kernel->body->axes[a].extent + schedule->tile[a] - 1) / schedule->tile[a];
-        int64_t shared =
-            schedule->kind == MO_SCHEDULE_STREAM ? (int64_t)schedule->groups * schedule->cluster : 1;
+        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM  ? (int64_t)schedule->groups * schedule->cluster
+                         : schedule->kind == MO_SCHEDULE_CHAIN ? schedule->groups
+                                                               : 1;
         product *= (slabs + shared - 1) / shared;
     }
     return product;
@@ -252,6 +253,13 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
         mo_json_write_int(w, "groups", s->groups);
         mo_json_write_int(w, "warps_p", s->warps_p);
         mo_json_write_int(w, "warps_q", s->warps_q);
+        mo_json_write_int(w, "stages", s->stages);
+        mo_json_write_string(w, "p_axis", axis_or_null(kernel->body, s->p_axis));
+        mo_json_write_string(w, "q_axis", axis_or_null(kernel->body, s->q_axis));
+    } else if (s->kind == MO_SCHEDULE_CHAIN) {
+        mo_json_write_string(w, "loop_axis", axis_or_null(kernel->body, s->loop_axis));
+        mo_json_write_int(w, "groups", s->groups);
+        mo_json_write_int(w, "warps_p", s->warps_p);
         mo_json_write_int(w, "stages", s->stages);
         mo_json_write_string(w, "p_axis", axis_or_null(kernel->body, s->p_axis));
         mo_json_write_string(w, "q_axis", axis_or_null(kernel->body, s->q_axis));

@@ -146,6 +146,22 @@ static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_ke
            read_role(m, object, "q_axis", true, kernel->body, &s->q_axis);
 }
 
+static bool read_chain(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
+{
+    static const char *const keys[] = {"kind",    "threads", "loop_axis", "groups",
+                                       "warps_p", "stages",  "p_axis",    "q_axis"};
+    const mo_reader *r = &m->reader;
+    mo_schedule *s = &kernel->schedule;
+    s->row_axis = -1;
+    return mo_reader_check_keys(r, object, "a chain schedule", keys, sizeof keys / sizeof keys[0]) &&
+           read_role(m, object, "loop_axis", false, kernel->body, &s->loop_axis) &&
+           read_count(r, object, "groups", MOST_WARPS, &s->groups) &&
+           read_count(r, object, "warps_p", MOST_WARPS, &s->warps_p) &&
+           read_count(r, object, "stages", MOST_WARPS, &s->stages) &&
+           read_role(m, object, "p_axis", false, kernel->body, &s->p_axis) &&
+           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis);
+}
+
 static bool read_block(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
 {
     static const char *const keys[] = {"kind", "threads", "loop_axis", "stages"};
@@ -166,7 +182,7 @@ static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_obje
     if (!mo_reader_member(r, kernel_object, "a kernel", "schedule", MO_JSON_OBJECT, &object)) return false;
     if (!mo_reader_member(r, object, "a schedule", "kind", MO_JSON_STRING, &kind)) return false;
     if (!mo_schedule_find(kind->string, &s->kind)) {
-        return mo_reader_fail(r, kind, "the kinds are plain, row, stream and block", "unknown kind %s",
+        return mo_reader_fail(r, kind, "the kinds are plain, row, stream, chain and block", "unknown kind %s",
                               mo_reader_quote(r, kind->string));
     }
     if (!read_count(r, object, "threads", MOST_THREADS, &s->threads)) return false;
@@ -175,6 +191,7 @@ static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_obje
     case MO_SCHEDULE_PLAIN: return mo_reader_check_keys(r, object, "a plain schedule", plain_keys, 2);
     case MO_SCHEDULE_ROW: return read_row(m, object, kernel);
     case MO_SCHEDULE_STREAM: return read_stream(m, object, kernel);
+    case MO_SCHEDULE_CHAIN: return read_chain(m, object, kernel);
     case MO_SCHEDULE_BLOCK: return read_block(m, object, kernel);
     }
     return false;

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "ir/stream.h"
+#include "search/chains.h"
 
 #include <string.h>
 
@@ -18,10 +19,9 @@ typedef struct {
     int64_t tried, too_large;
 } enumeration;
 
-static void insert(enumeration *e, const mo_schedule *schedule, const mo_kernel_facts *facts)
+static void insert_at(enumeration *e, const mo_schedule *schedule, int64_t cost)
 {
     e->tried++;
-    int64_t cost = mo_cost_of_facts(e->context, e->body, schedule, facts);
     if (e->count == e->capacity && cost >= e->best[e->count - 1].cost_ns) return;
     int at = e->count < e->capacity ? e->count++ : e->count - 1;
     while (at > 0 && e->best[at - 1].cost_ns > cost) {
@@ -29,6 +29,20 @@ static void insert(enumeration *e, const mo_schedule *schedule, const mo_kernel_
         at--;
     }
     e->best[at] = (mo_scheduled){.schedule = *schedule, .cost_ns = cost};
+}
+
+static void insert(enumeration *e, const mo_schedule *schedule, const mo_kernel_facts *facts)
+{
+    insert_at(e, schedule, mo_cost_of_facts(e->context, e->body, schedule, facts));
+}
+
+static void offer_chain(void *to, const mo_schedule *schedule, int64_t cost_ns)
+{
+    enumeration *e = to;
+    if (cost_ns == INT64_MAX)
+        e->too_large++;
+    else
+        insert_at(e, schedule, cost_ns);
 }
 
 static void offer(enumeration *e, const mo_schedule *schedule)
@@ -290,6 +304,7 @@ int mo_schedules(mo_arena *arena, const mo_cost_context *context, mo_prim *body,
     for (int i = 0; i < body->n_nodes; i++) used |= body->nodes[i].axes;
     MO_FOR_AXES(a, used) enumerate_rows_along(&e, a);
     enumerate_streams(&e);
+    mo_chains(arena, context, body, offer_chain, &e);
     *tried += e.tried;
     *too_large += e.too_large;
     return e.count;

@@ -8,11 +8,8 @@
 
 #include <string.h>
 
-#define MAX_GRAPHS 24     /* graphs of the algebra that are cut and placed, for each subprogram */
-#define MAX_PARTITIONS 12 /* kept for each subprogram */
-#define MAX_BEYOND                                                                             \
-    4 /* kept beside them for each subprogram, and candidates made of them: better by the cost \
-       * model, but without a form in the generator */
+#define MAX_GRAPHS 24          /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_PARTITIONS 12      /* kept for each subprogram */
 #define SPLIT_GRAPHS 8         /* graphs whose reduced axes are divided among blocks as well */
 #define STATES_PER_PARTITION 8 /* cutting a graph in one way counts as so many states of the algebra */
 #define UNFUSED_RANKS 6        /* unfused candidates with the cheapest and the next schedules */
@@ -59,7 +56,7 @@ static void search_algebra(search *s, int index)
     counts->rejected += found.stats.rejected;
     counts->complete &= found.stats.complete;
     mo_cutter *cutter = &s->cutters[index];
-    mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS, MAX_BEYOND);
+    mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS, MO_SEARCH_BEYOND);
     cutter->stop = o->stop;
     cutter->stop_context = o->stop_context;
     for (int g = 0; g < found.n_graphs; g++) {
@@ -119,7 +116,7 @@ static void make_structures(search *s)
     int n = s->lowered->n_subprograms;
     const mo_partition **pick = MO_NEW_ARRAY(s->arena, const mo_partition *, n + 1);
     s->structures = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MAX_PARTITIONS + 1);
-    s->beyond = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MAX_BEYOND + 1);
+    s->beyond = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MO_SEARCH_BEYOND + 1);
     for (int i = 0; i < n; i++) {
         if (s->cutters[i].emittable.count == 0) return;
         pick[i] = &s->cutters[i].emittable.best[0];
@@ -223,7 +220,7 @@ static void verify_and_rank(search *s)
 static void add_beyond(search *s)
 {
     mo_search_result *r = s->result;
-    for (int i = 0, added = 0; i < s->n_beyond && added < MAX_BEYOND && !stopped(s); i++) {
+    for (int i = 0, added = 0; i < s->n_beyond && added < MO_SEARCH_BEYOND && !stopped(s); i++) {
         if (r->n_candidates > 0 && s->beyond[i].cost_ns >= r->candidates[0]->cost_ns) return;
         int n = s->lowered->n_subprograms;
         mo_mugraph *symbolic = mo_assemble(s->arena, s->program, s->beyond[i].partitions, n, NULL, true);
@@ -272,7 +269,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     (void)error;
     *result = (mo_search_result){.arena = arena, .n_subprograms = lowered->n_subprograms};
     double start = mo_clock_seconds();
-    int room = options->top_k + MAX_BEYOND + UNFUSED_VARIANTS;
+    int room = options->top_k + MO_SEARCH_BEYOND + UNFUSED_VARIANTS;
     result->candidates = MO_NEW_ARRAY(arena, mo_mugraph *, room);
     result->equivalence = MO_NEW_ARRAY(arena, mo_verify_report, room);
     result->counts.complete = true;

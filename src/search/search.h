@@ -35,6 +35,9 @@ typedef struct {
     double seconds;
 } mo_search_counts;
 
+/* At most so many candidates that are better by the cost model, but without a form in the generator. */
+#define MO_SEARCH_BEYOND 4
+
 typedef struct {
     mo_arena *arena;
     int n_candidates;

@@ -119,7 +119,12 @@ bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_low
                         const mo_candidate_options *options, mo_candidates *result, mo_error *error)
 {
     maker m = {arena, program, lowered, options, result};
-    const int capacity[MO_GROUPS] = {1, RANKS, RANKS, CUT_CAPACITY + 1, options->top_k, options->top_k};
+    const int capacity[MO_GROUPS] = {1,
+                                     RANKS,
+                                     RANKS,
+                                     CUT_CAPACITY + 1,
+                                     options->top_k + MO_SEARCH_BEYOND,
+                                     options->top_k + MO_SEARCH_BEYOND};
     memset(result, 0, sizeof *result);
     for (int g = 0; g < MO_GROUPS; g++) result->list[g] = MO_NEW_ARRAY(arena, mo_candidate, capacity[g]);
     add_unfused(&m);

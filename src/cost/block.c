@@ -139,6 +139,7 @@ int64_t mo_cost_block(const mo_cost_context *c, const mo_kernel *kernel, const m
 
 #define SLAB_CHAIN_NS 350      /* of a warp, for a slab: latencies */
 #define SLAB_CHAIN_PS_PER 5600 /* for each element of the slab */
+#define PADDED 9               /* eighths that rows take with their padding */
 #define POINTWISE_FACTOR 2     /* exponentials run at a fraction of the rate that the table counts */
 
 int64_t mo_cost_chain(const mo_cost_context *c, const mo_kernel *kernel, const mo_block_facts *f)
@@ -146,8 +147,9 @@ int64_t mo_cost_chain(const mo_cost_context *c, const mo_kernel *kernel, const m
     const mo_device *d = c->device;
     const mo_schedule *s = &kernel->schedule;
     int64_t per_group = divide_up(f->iterations, s->groups);
-    int64_t ring = f->stage_bytes * s->stages * s->groups * 17 / 16, tail = f->accumulator_bytes * s->groups;
-    int64_t resident = f->shared_bytes - f->stage_bytes * s->stages;
+    int64_t ring = f->stage_bytes * s->stages * s->groups * PADDED / 8;
+    int64_t tail = f->accumulator_bytes * s->groups * PADDED / 8;
+    int64_t resident = (f->shared_bytes - f->stage_bytes * s->stages) * PADDED / 8;
     mo_block_facts block = *f;
     block.shared_bytes = resident + max64(ring, tail);
     block.accumulator_bytes = f->accumulator_bytes * s->groups;

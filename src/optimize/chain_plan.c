@@ -1,7 +1,8 @@
 #include "optimize/chain_plan.h"
 
-#define COLUMN_PAD 8 /* floats: the two columns that a thread stores do not share a bank with another row's \
-                      */
+#define COLUMN_PAD                                                                           \
+    8 /* floats: the two columns that a thread stores do not share a bank with another row's \
+       */
 
 typedef struct {
     mo_arena *arena;

@@ -7,7 +7,7 @@
 enum {
     MAX_STATES = 400000,
     MAX_GRAPHS = 64,
-    MAX_ALIKE = 2,
+    MAX_ALIKE = 3,
     EXTRA_BLOCK_OPS = 3,
     EXTRA_OPS = 6,
     MAX_STEPS_PER_GRAPH = 400

@@ -37,6 +37,7 @@ typedef struct {
     mo_cut_kernel kernels[MO_MAX_CUT]; /* in scratch memory */
     int64_t cost_ns, any_ns;           /* of these: emittable, any */
     const bool *partial;               /* nodes that are partial sums, always in f32; or NULL */
+    int parts_axis;                    /* their parts: the outermost dimension in memory; or -1 */
 } cut_set;
 
 static mo_partition_list new_list(mo_arena *arena, int capacity)
@@ -67,18 +68,27 @@ static int cut_position(const cut_set *set, int node)
     return -1;
 }
 
-/* An intermediate is laid out with its axes in their order, the last one contiguous. */
+static void add_dimension(const cut_set *set, int axis, mo_shape *shape, int8_t dim_axis[MO_MAX_RANK])
+{
+    MO_CHECK(shape->rank < MO_MAX_RANK);
+    dim_axis[shape->rank] = (int8_t)axis;
+    shape->dim[shape->rank++] = set->graph->axes[axis].extent;
+}
+
+/* An intermediate is laid out with its axes in their order, the last one contiguous; parts of a split axis
+ * lie one behind the other. */
 static mo_access intermediate_access(const cut_set *set, int position, mo_shape *shape)
 {
     const mo_prim *g = set->graph;
     int8_t dim_axis[MO_MAX_RANK];
     int64_t strides[MO_MAX_RANK];
+    mo_axes axes = g->nodes[set->cut[position]].axes;
     *shape = (mo_shape){0};
-    MO_FOR_AXES(a, g->nodes[set->cut[position]].axes) {
-        MO_CHECK(shape->rank < MO_MAX_RANK);
-        dim_axis[shape->rank] = (int8_t)a;
-        shape->dim[shape->rank++] = g->axes[a].extent;
+    if (set->parts_axis >= 0 && axes >> set->parts_axis & 1u) {
+        add_dimension(set, set->parts_axis, shape, dim_axis);
+        axes &= ~(1u << set->parts_axis);
     }
+    MO_FOR_AXES(a, axes) add_dimension(set, a, shape, dim_axis);
     mo_shape_row_major(*shape, strides);
     return mo_access_make(g->program->n_tensors + position, *shape, strides, dim_axis);
 }
@@ -346,7 +356,7 @@ static void extend(cut_set *set, int from, int more)
 static cut_set new_set(mo_cutter *cutter, const mo_prim *graph)
 {
     const mo_program *program = graph->program;
-    cut_set set = {.cutter = cutter, .graph = graph};
+    cut_set set = {.cutter = cutter, .graph = graph, .parts_axis = -1};
     set.dtypes = MO_NEW_ARRAY(cutter->scratch, mo_dtype, program->n_tensors + MO_MAX_CUT);
     for (int t = 0; t < program->n_tensors; t++) set.dtypes[t] = program->tensors[t].dtype;
     return set;
@@ -379,6 +389,7 @@ static void try_split(mo_cutter *cutter, const mo_split *split)
 {
     cut_set set = new_set(cutter, split->graph);
     set.partial = split->partial;
+    set.parts_axis = split->parts_axis;
     for (int i = 0; i < split->graph->n_nodes; i++) {
         if (!split->partial[i]) continue;
         if (set.n_cut == MO_MAX_CUT || mo_axes_count(split->graph->nodes[i].axes) > MO_MAX_RANK) return;

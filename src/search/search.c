@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-#define MAX_GRAPHS 24          /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_GRAPHS 32          /* graphs of the algebra that are cut and placed, for each subprogram */
 #define MAX_PARTITIONS 12      /* kept for each subprogram */
-#define SPLIT_GRAPHS 8         /* graphs whose reduced axes are divided among blocks as well */
+#define MAX_VERIFIED 4         /* structures that candidates are made of */
+#define SPLIT_GRAPHS 16        /* graphs whose reduced axes are divided among blocks as well */
 #define STATES_PER_PARTITION 8 /* cutting a graph in one way counts as so many states of the algebra */
 #define UNFUSED_RANKS 6        /* unfused candidates with the cheapest and the next schedules */
 #define UNFUSED_WIDE 2         /* and with f32 between the kernels, then all of it */
@@ -21,6 +22,8 @@ typedef struct {
     const mo_partition **partitions;
     int n_kernels;
     int64_t cost_ns;
+    bool equal; /* to the program, as `equivalence` tells */
+    mo_verify_report equivalence;
 } structure;
 
 typedef struct {
@@ -33,6 +36,7 @@ typedef struct {
     structure *structures, *beyond; /* emittable; better, but not emittable */
     int n_structures, n_beyond;
     mo_hash128 *hashes; /* of the candidates */
+    int *structure_of;  /* of the candidates */
 } search;
 
 static void search_algebra(search *s, int index)
@@ -147,43 +151,70 @@ static void check(const search *s, const mo_mugraph *graph)
     mo_arena_reset(s->arena, mark);
 }
 
-static void insert_candidate(search *s, mo_mugraph *graph, const mo_verify_report *equivalence)
+static void remove_candidate(search *s, int at)
 {
     mo_search_result *r = s->result;
-    int last = s->options->top_k - 1;
-    if (r->n_candidates > last && (last < 0 || graph->cost_ns >= r->candidates[last]->cost_ns)) return;
-    check(s, graph);
+    r->n_candidates--;
+    for (int i = at; i < r->n_candidates; i++) {
+        r->candidates[i] = r->candidates[i + 1];
+        r->equivalence[i] = r->equivalence[i + 1];
+        s->hashes[i] = s->hashes[i + 1];
+        s->structure_of[i] = s->structure_of[i + 1];
+    }
+}
+
+/* Is there room for a graph of this structure at this cost? Makes it by giving up a worse one: of the same
+ * structure where that has its share, else the worst of all. */
+static bool make_room(search *s, int index, int64_t cost_ns, int share)
+{
+    mo_search_result *r = s->result;
+    int own = 0, worst = -1;
+    for (int i = 0; i < r->n_candidates; i++) {
+        if (s->structure_of[i] != index) continue;
+        own++;
+        worst = i;
+    }
+    if (own < share) worst = r->n_candidates < s->options->top_k ? -1 : r->n_candidates - 1;
+    if (worst >= 0 && cost_ns >= r->candidates[worst]->cost_ns) return false;
+    if (worst >= 0) remove_candidate(s, worst);
+    return s->options->top_k > 0;
+}
+
+static void insert_candidate(search *s, mo_mugraph *graph, int index, int share)
+{
+    mo_search_result *r = s->result;
     mo_hash128 hash = mo_mugraph_hash(graph);
     for (int i = 0; i < r->n_candidates; i++)
         if (mo_hash_equal(s->hashes[i], hash)) return;
-    int at = r->n_candidates;
-    if (at > last)
-        at--;
-    else
-        r->n_candidates++;
+    if (!make_room(s, index, graph->cost_ns, share)) return;
+    check(s, graph);
+    int at = r->n_candidates++;
     while (at > 0 && r->candidates[at - 1]->cost_ns > graph->cost_ns) {
         r->candidates[at] = r->candidates[at - 1];
         r->equivalence[at] = r->equivalence[at - 1];
         s->hashes[at] = s->hashes[at - 1];
+        s->structure_of[at] = s->structure_of[at - 1];
         at--;
     }
     r->candidates[at] = graph;
-    r->equivalence[at] = *equivalence;
+    r->equivalence[at] = s->structures[index].equivalence;
     s->hashes[at] = hash;
+    s->structure_of[at] = index;
 }
 
 /* Every schedule of one kernel beside the cheapest of the others. */
-static void add_schedules(search *s, const structure *from, const mo_verify_report *equivalence)
+static void add_schedules(search *s, int index, int share)
 {
+    const structure *from = &s->structures[index];
     int n = s->lowered->n_subprograms, at = 0;
     int *choice = MO_NEW_ARRAY(s->arena, int, from->n_kernels + 1);
-    insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false), equivalence);
+    insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false), index, share);
     for (int i = 0; i < n; i++)
         for (int k = 0; k < from->partitions[i]->n_kernels; k++, at++)
             for (int c = 1; c < from->partitions[i]->kernels[k].n_choices; c++) {
                 choice[at] = c;
                 insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false),
-                                 equivalence);
+                                 index, share);
                 choice[at] = 0;
             }
 }
@@ -193,27 +224,28 @@ static bool stopped(const search *s)
     return s->options->stop != NULL && s->options->stop(s->options->stop_context);
 }
 
+/* The cheapest structures that are equal to the program, each with its share of the candidates (half for the
+ * first, a quarter for others): what the cost model or rounding make of one must not decide alone. */
 static void verify_and_rank(search *s)
 {
     mo_search_counts *counts = &s->result->counts;
-    for (int i = 0; i < s->n_structures; i++) {
+    int equal = 0, top_k = s->options->top_k;
+    for (int i = 0; i < s->n_structures && equal < MAX_VERIFIED; i++) {
         if (stopped(s)) {
             counts->complete = false;
-            return;
+            break;
         }
-        const mo_search_result *r = s->result;
-        bool full = r->n_candidates == s->options->top_k;
-        if (full && s->structures[i].cost_ns >= r->candidates[r->n_candidates - 1]->cost_ns) return;
-        mo_mugraph *symbolic = mo_assemble(s->arena, s->program, s->structures[i].partitions,
-                                           s->lowered->n_subprograms, NULL, true);
-        mo_verify_report equivalence;
-        if (!verified(s, symbolic, &equivalence)) {
-            counts->rejected++;
-            continue;
-        }
-        counts->verified++;
-        add_schedules(s, &s->structures[i], &equivalence);
+        structure *candidate = &s->structures[i];
+        mo_mugraph *symbolic =
+            mo_assemble(s->arena, s->program, candidate->partitions, s->lowered->n_subprograms, NULL, true);
+        candidate->equal = verified(s, symbolic, &candidate->equivalence);
+        counts->verified += candidate->equal;
+        counts->rejected += !candidate->equal;
+        equal += candidate->equal;
+        if (candidate->equal) add_schedules(s, i, equal == 1 ? (top_k + 1) / 2 : (top_k + 3) / 4);
     }
+    for (int i = 0; i < s->n_structures && s->result->n_candidates < top_k; i++)
+        if (s->structures[i].equal) add_schedules(s, i, top_k);
 }
 
 /* The best graphs that the generator has no form for, behind those that are emitted. */
@@ -275,6 +307,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     result->counts.complete = true;
     search s = {.arena = arena, .program = program, .lowered = lowered, .options = options, .result = result};
     s.hashes = MO_NEW_ARRAY(arena, mo_hash128, room);
+    s.structure_of = MO_NEW_ARRAY(arena, int, room);
     s.cutters = MO_NEW_ARRAY(arena, mo_cutter, lowered->n_subprograms + 1);
     for (int i = 0; i < lowered->n_subprograms; i++) search_algebra(&s, i);
     make_structures(&s);

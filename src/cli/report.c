@@ -65,9 +65,9 @@ static bool is_lax(const mo_program *program, const mo_subprogram *part)
     static const mo_op outside[] = {MO_OP_MAXIMUM, MO_OP_MINIMUM, MO_OP_MAX,  MO_OP_MIN,
                                     MO_OP_POW,     MO_OP_LOG,     MO_OP_ABS,  MO_OP_RELU,
                                     MO_OP_GELU,    MO_OP_CLAMP,   MO_OP_CAST, MO_OP_CAUSAL_MASK};
-    for (int n = part->first; n < part->first + part->count; n++)
+    for (int n = 0; n < part->count; n++)
         for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++)
-            if (program->nodes[n].op == outside[i]) return false;
+            if (program->nodes[part->nodes[n]].op == outside[i]) return false;
     return true;
 }
 

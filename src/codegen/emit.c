@@ -17,6 +17,7 @@ static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, int64_
     for (int k = 0; k < graph->n_kernels; k++) {
         const mo_prim *g = graph->kernels[k].body;
         for (int s = 0; s < g->n_savers; s++) written[g->savers[s].access.tensor] = true;
+        if (graph->kernels[k].n_moves > 0) written[graph->kernels[k].moves[0]] = true;
     }
     *total = 0;
     for (int t = 0; t < graph->n_tensors; t++) {
@@ -45,6 +46,7 @@ static bool emit_kernel(mo_gen *gen, mo_gen_launch *launch)
     case MO_SCHEDULE_ROW: return mo_gen_row(gen, launch);
     case MO_SCHEDULE_STREAM: return mo_gen_stream(gen, launch);
     case MO_SCHEDULE_CHAIN: return mo_gen_chain(gen, launch);
+    case MO_SCHEDULE_COPY: return mo_gen_copy(gen, launch);
     case MO_SCHEDULE_BLOCK: gen->reason = "the generator has no form for this block graph yet"; return false;
     }
     return false;
@@ -92,7 +94,7 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
                           .shared_bytes = launch.shared_bytes};
         memcpy(to->grid, launch.grid, sizeof to->grid);
         memcpy(to->block, launch.block, sizeof to->block);
-        to->n_args = mo_gen_parameters(arena, kernel, &tensors, &written);
+        to->n_args = mo_gen_parameters(arena, graph, kernel, &tensors, &written);
         to->args = MO_NEW_ARRAY(arena, mo_arg, to->n_args + 1);
         for (int i = 0; i < to->n_args; i++) to->args[i] = argument(graph, offset, tensors[i]);
     }

@@ -113,7 +113,7 @@ const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *
 
 const char *mo_gen_tensor(mo_gen *gen, int tensor)
 {
-    return gen->mugraph->tensors[tensor].symbol;
+    return gen->mugraph->tensors[mo_mugraph_root(gen->mugraph, tensor)].symbol;
 }
 
 const char *mo_gen_value_name(mo_gen *gen, int node)
@@ -149,7 +149,7 @@ const char *mo_gen_describe(mo_gen *gen, int node)
 const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access,
                           const char *const index[MO_MAX_AXES])
 {
-    int64_t reach = 0;
+    int64_t reach = gen->mugraph->tensors[access->tensor].offset;
     MO_FOR_AXES(a, axes) reach += access->stride[a] * (gen->g->axes[a].extent - 1);
     const char *cast = reach > INT32_MAX ? "(long long)" : "";
     mo_str out = {0};
@@ -161,35 +161,49 @@ const char *mo_gen_offset(mo_gen *gen, mo_axes axes, const mo_access *access,
         else
             mo_str_printf(&out, "%s%s%s * %lld", plus, cast, index[a], (long long)access->stride[a]);
     }
+    int64_t offset = gen->mugraph->tensors[access->tensor].offset;
+    if (offset > 0) mo_str_printf(&out, "%s%lld", out.length > 0 ? " + " : "", (long long)offset);
     const char *text = out.length == 0 ? "0" : mo_arena_strdup(gen->arena, mo_str_text(&out));
     mo_str_free(&out);
     return text;
 }
 
-int mo_gen_parameters(mo_arena *arena, const mo_kernel *kernel, int **tensors, bool **written)
+typedef struct {
+    const mo_mugraph *graph;
+    int count, *tensors;
+    bool *written;
+} parameters;
+
+/* Each memory once, whatever windows there are into it. */
+static void add_parameter(parameters *p, int tensor, bool written)
+{
+    int root = mo_mugraph_root(p->graph, tensor);
+    for (int j = 0; j < p->count; j++)
+        if (p->tensors[j] == root) return;
+    p->tensors[p->count] = root;
+    p->written[p->count++] = written;
+}
+
+int mo_gen_parameters(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel, int **tensors,
+                      bool **written)
 {
     const mo_prim *g = kernel->body;
-    *tensors = MO_NEW_ARRAY(arena, int, g->n_nodes + g->n_savers);
-    *written = MO_NEW_ARRAY(arena, bool, g->n_nodes + g->n_savers);
-    int count = 0;
-    for (int i = 0; i < g->n_nodes + g->n_savers; i++) {
-        bool saver = i >= g->n_nodes;
-        if (!saver && g->nodes[i].op != MO_OP_ITER) continue;
-        int tensor = saver ? g->savers[i - g->n_nodes].access.tensor : g->nodes[i].access.tensor;
-        int j = 0;
-        while (j < count && (*tensors)[j] != tensor) j++;
-        if (j < count) continue;
-        (*tensors)[count] = tensor;
-        (*written)[count++] = saver;
-    }
-    return count;
+    parameters p = {.graph = graph};
+    *tensors = p.tensors = MO_NEW_ARRAY(arena, int, g->n_nodes + g->n_savers + kernel->n_moves);
+    *written = p.written = MO_NEW_ARRAY(arena, bool, g->n_nodes + g->n_savers + kernel->n_moves);
+    for (int i = 1; i < kernel->n_moves; i++) add_parameter(&p, kernel->moves[i], false);
+    if (kernel->n_moves > 0) add_parameter(&p, kernel->moves[0], true);
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].op == MO_OP_ITER) add_parameter(&p, g->nodes[i].access.tensor, false);
+    for (int i = 0; i < g->n_savers; i++) add_parameter(&p, g->savers[i].access.tensor, true);
+    return p.count;
 }
 
 void mo_gen_open_kernel(mo_gen *gen)
 {
     int *tensors;
     bool *written;
-    int count = mo_gen_parameters(gen->arena, gen->kernel, &tensors, &written);
+    int count = mo_gen_parameters(gen->arena, gen->mugraph, gen->kernel, &tensors, &written);
     mo_str list = {0};
     for (int i = 0; i < count; i++) {
         const mo_mutensor *t = &gen->mugraph->tensors[tensors[i]];

@@ -51,7 +51,8 @@ const char *mo_gen_tensor(mo_gen *gen, int tensor); /* symbol */
 void mo_gen_open_kernel(mo_gen *gen);
 
 /* Tensors of a kernel in the order of its parameters; returns their number. */
-int mo_gen_parameters(mo_arena *arena, const mo_kernel *kernel, int **tensors, bool **written);
+int mo_gen_parameters(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel, int **tensors,
+                      bool **written);
 
 /* The emitters. Each writes one kernel and fills grid, block and shared_bytes; false with gen->reason. */
 typedef struct {
@@ -64,5 +65,6 @@ bool mo_gen_plain(mo_gen *gen, mo_gen_launch *launch);
 bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch);
 bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch);
 bool mo_gen_chain(mo_gen *gen, mo_gen_launch *launch);
+bool mo_gen_copy(mo_gen *gen, mo_gen_launch *launch);
 
 #endif

@@ -234,6 +234,9 @@ void mo_emit_picture(mo_str *out, const mo_mugraph *graph, int index)
         mo_str_printf(out, " %s=%lld on %s by %lld;", g->axes[a].name, (long long)g->axes[a].extent,
                       place_names[kernel->schedule.place[a]], (long long)kernel->schedule.tile[a]);
     mo_str_printf(out, " %d threads\n", kernel->schedule.threads);
+    for (int i = 1; i < kernel->n_moves; i++)
+        mo_str_printf(out, "  <- %s\n", graph->tensors[kernel->moves[i]].symbol);
+    if (kernel->n_moves > 0) mo_str_printf(out, "  -> %s\n", graph->tensors[kernel->moves[0]].symbol);
     for (int i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].op == MO_OP_ITER)
             mo_str_printf(out, "  %%%d <- %s\n", i, graph->tensors[g->nodes[i].access.tensor].symbol);

@@ -32,6 +32,7 @@ static bool on_row(const row_gen *r, int node)
 static bool vector_access(const row_gen *r, mo_axes axes, const mo_access *access)
 {
     if (r->s->vector == 1 || access->stride[r->s->row_axis] != 1) return false;
+    if (r->gen->mugraph->tensors[access->tensor].offset % r->s->vector != 0) return false;
     MO_FOR_AXES(a, axes & ~(1u << r->s->row_axis))
         if (access->stride[a] % r->s->vector != 0) return false;
     return true;

@@ -227,8 +227,9 @@ int64_t mo_cost_of_facts(const mo_cost_context *c, const mo_prim *body, const mo
     case MO_SCHEDULE_STREAM: return cost_stream(c, body, s, facts);
     case MO_SCHEDULE_ROW: return cost_row(c, body, s, facts);
     case MO_SCHEDULE_PLAIN: return cost_plain(c, body, facts);
+    case MO_SCHEDULE_COPY:
     case MO_SCHEDULE_CHAIN:
-    case MO_SCHEDULE_BLOCK: break; /* cost/block.h */
+    case MO_SCHEDULE_BLOCK: break; /* mo_cost_move, cost/block.h */
     }
     return INT64_MAX;
 }
@@ -237,6 +238,13 @@ int64_t mo_cost_kernel(const mo_cost_context *c, const mo_prim *body, const mo_s
 {
     mo_kernel_facts facts = mo_cost_facts(c, body, s);
     return mo_cost_of_facts(c, body, s, &facts);
+}
+
+int64_t mo_cost_move(const mo_cost_context *c, const mo_program *program, int node)
+{
+    const mo_tensor *to = &program->tensors[program->nodes[node].outputs[0]];
+    int64_t bytes = 2 * mo_shape_elements(to->shape) * mo_dtype_size(to->dtype);
+    return c->device->launch_ns + LATENCY_NS + bytes * 2000 / c->device->dram_bytes_per_us;
 }
 
 int64_t mo_program_bytes(const mo_program *program)

@@ -30,6 +30,9 @@ int64_t mo_cost_kernel(const mo_cost_context *context, const mo_prim *body, cons
 int64_t mo_cost_of_facts(const mo_cost_context *context, const mo_prim *body, const mo_schedule *schedule,
                          const mo_kernel_facts *facts);
 
+/* A COPY kernel for a node of the program. */
+int64_t mo_cost_move(const mo_cost_context *context, const mo_program *program, int node);
+
 /* Times (ns) that overlap imperfectly: the integer cube root of the sum of their cubes. */
 int64_t mo_cost_overlap(const int64_t *times, int count);
 

@@ -4,16 +4,18 @@
 
 #include "ir/prim.h"
 
-/* A run of consecutive nodes that is searched as a whole. */
+/* Nodes that are searched as a whole, or one node that moves data. */
 typedef struct {
-    int first, count; /* program nodes */
-    mo_prim *graph;
+    const int *nodes; /* program nodes, in topological order */
+    int count;
+    mo_prim *graph; /* NULL: the node moves data */
 } mo_subprogram;
 
 typedef struct {
     int n_subprograms;
     mo_subprogram *subprograms;
-    mo_prim **nodes; /* each program node lowered alone: the bodies of the unfused program */
+    mo_prim **nodes; /* each program node lowered alone: the bodies of the unfused program; NULL where it
+                        moves data */
 } mo_lowered;
 
 #endif

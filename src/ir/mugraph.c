@@ -70,8 +70,19 @@ static const char *check_block(mo_arena *scratch, const mo_kernel *kernel)
     return mo_block_analyse(scratch, kernel, &block);
 }
 
+static const char *check_copy(const mo_kernel *kernel)
+{
+    const mo_program *program = kernel->body->program;
+    if (kernel->program_node < 0 || kernel->program_node >= program->n_nodes) return "a copy of no node";
+    const mo_node *node = &program->nodes[kernel->program_node];
+    if (node->op != MO_OP_CONCAT && node->op != MO_OP_RESHAPE) return "a copy of a node that moves no data";
+    if (kernel->body->n_nodes > 0 || kernel->body->n_savers > 0) return "a copy with a block graph";
+    return kernel->n_moves == node->n_inputs + 1 ? NULL : "a copy with other tensors than its node";
+}
+
 const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
 {
+    if (kernel->schedule.kind == MO_SCHEDULE_COPY) return check_copy(kernel);
     const char *wrong = mo_prim_check(kernel->body);
     if (wrong == NULL) wrong = check_places(kernel);
     if (wrong != NULL) return wrong;
@@ -81,6 +92,7 @@ const char *mo_kernel_check(mo_arena *scratch, const mo_kernel *kernel)
     case MO_SCHEDULE_STREAM: return check_stream(scratch, kernel);
     case MO_SCHEDULE_CHAIN: return check_chain(scratch, kernel);
     case MO_SCHEDULE_BLOCK: return check_block(scratch, kernel);
+    case MO_SCHEDULE_COPY: break;
     }
     return "unknown schedule";
 }
@@ -104,6 +116,7 @@ static const char *check_saver(const mo_mugraph *graph, const mo_prim *g, const 
     mo_axes left = g->nodes[saver->node].axes;
     const char *wrong = check_access(graph, g, left, &saver->access);
     if (wrong != NULL) return wrong;
+    if (graph->tensors[saver->access.tensor].window_of > 0) return "a saver into a window";
     int64_t written = 1;
     for (bool found = true; found;) {
         found = false;
@@ -120,15 +133,34 @@ static const char *check_saver(const mo_mugraph *graph, const mo_prim *g, const 
 }
 
 /* Every tensor is written at most once, and before it is read. */
+static const char *check_moves(const mo_mugraph *graph, const mo_kernel *kernel, bool *written)
+{
+    for (int i = 0; i < kernel->n_moves; i++)
+        if (kernel->moves[i] < 0 || kernel->moves[i] >= graph->n_tensors)
+            return "a copy of a tensor that does not exist";
+    for (int i = 1; i < kernel->n_moves; i++)
+        if (!written[mo_mugraph_root(graph, kernel->moves[i])])
+            return "a tensor is read before it is written";
+    if (kernel->n_moves == 0) return NULL;
+    const mo_mutensor *to = &graph->tensors[kernel->moves[0]];
+    if (to->window_of > 0) return "a copy into a window";
+    if (written[kernel->moves[0]]) return "a tensor is written twice";
+    written[kernel->moves[0]] = true;
+    return NULL;
+}
+
 static const char *check_order(const mo_mugraph *graph, bool *written)
 {
     for (int k = 0; k < graph->n_kernels; k++) {
         const mo_prim *g = graph->kernels[k].body;
+        const char *bad = check_moves(graph, &graph->kernels[k], written);
+        if (bad != NULL) return bad;
         for (int i = 0; i < g->n_nodes; i++) {
             if (g->nodes[i].op != MO_OP_ITER) continue;
             const char *wrong = check_access(graph, g, g->nodes[i].axes, &g->nodes[i].access);
             if (wrong != NULL) return wrong;
-            if (!written[g->nodes[i].access.tensor]) return "a tensor is read before it is written";
+            if (!written[mo_mugraph_root(graph, g->nodes[i].access.tensor)])
+                return "a tensor is read before it is written";
         }
         for (int i = 0; i < g->n_savers; i++) {
             const char *wrong = check_saver(graph, g, &g->savers[i]);
@@ -159,7 +191,7 @@ const char *mo_mugraph_check(mo_arena *scratch, const mo_mugraph *graph)
 }
 
 static const char *const place_names[] = {"grid", "loop", "whole"};
-static const char *const schedule_names[] = {"plain", "row", "stream", "chain", "block"};
+static const char *const schedule_names[] = {"plain", "row", "stream", "chain", "copy", "block"};
 
 static void print_schedule(mo_str *out, const mo_kernel *kernel)
 {
@@ -186,6 +218,9 @@ void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
         mo_str_printf(out, "tensor t%d %s %s ", t, graph->tensors[t].symbol,
                       mo_dtype_name(graph->tensors[t].dtype));
         mo_shape_print(out, graph->tensors[t].shape);
+        if (graph->tensors[t].window_of > 0)
+            mo_str_printf(out, " in t%d from %lld", graph->tensors[t].window_of - 1,
+                          (long long)graph->tensors[t].offset);
         mo_str_add(out, "\n");
     }
     for (int k = 0; k < graph->n_kernels; k++) {
@@ -193,6 +228,8 @@ void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
         mo_str_printf(out, "kernel %s %s\n", kernel->name,
                       kernel->program_node >= 0 ? "predefined" : "graph");
         print_schedule(out, kernel);
+        for (int i = 0; i < kernel->n_moves; i++)
+            mo_str_printf(out, "  %s t%d\n", i == 0 ? "writes" : "reads", kernel->moves[i]);
         mo_prim_print(out, kernel->body);
     }
 }
@@ -221,6 +258,9 @@ mo_hash128 mo_mugraph_hash(const mo_mugraph *graph)
     }
     for (int k = 0; k < graph->n_kernels; k++) {
         hash_schedule(&bytes, &graph->kernels[k]);
+        if (graph->kernels[k].n_moves > 0)
+            mo_str_add_bytes(&bytes, graph->kernels[k].moves,
+                             sizeof(int) * (size_t)graph->kernels[k].n_moves);
         mo_hash128 body = mo_prim_hash(graph->kernels[k].body, 0);
         mo_str_add_bytes(&bytes, &body, sizeof body);
     }

@@ -24,6 +24,7 @@ typedef enum {
     MO_SCHEDULE_STREAM, /* matmuls that stream slabs of the reduced axis through per-group rings */
     MO_SCHEDULE_CHAIN,  /* products in the loop whose results feed products over it, in registers (ir/chain.h)
                          */
+    MO_SCHEDULE_COPY,   /* moves data as a node of the program says; the body is empty */
     MO_SCHEDULE_BLOCK   /* any block graph with a sequence of loops over one axis (ir/block.h): ranked and
                          * verified, but not emitted yet */
 } mo_schedule_kind;
@@ -54,6 +55,8 @@ typedef struct {
     int program_node; /* predefined: the program's node; -1: graph-defined */
     mo_prim *body;
     mo_schedule schedule;
+    int n_moves; /* COPY: the tensor written, then those read, in the order of the node's inputs */
+    const int *moves;
 } mo_kernel;
 
 typedef struct {
@@ -62,7 +65,9 @@ typedef struct {
     mo_dtype dtype; /* as stored */
     mo_dtype compute;
     int64_t strides[MO_MAX_RANK];
-    int output; /* position among the program's outputs that this tensor is stored at, or -1 */
+    int window_of;  /* 1 + the tensor whose memory it lies in (ir/window.h); 0: its own */
+    int64_t offset; /* there, in elements */
+    int output;     /* position among the program's outputs that this tensor is stored at, or -1 */
 } mo_mutensor;
 
 typedef struct {
@@ -84,7 +89,14 @@ int mo_mugraph_add_tensor(mo_mugraph *graph, const char *symbol, mo_shape shape,
 /* Appends a kernel; its name is made from `name` and the position. */
 mo_kernel *mo_mugraph_add_kernel(mo_mugraph *graph, const char *name, int program_node, mo_prim *body,
                                  const mo_schedule *schedule);
-/* Outputs that repeat, or that are inputs, get a copying kernel each. */
+/* Appends the kernel of a concat or a reshape that is no window. `tensor_of` (by program tensor; NULL: all)
+ * gives the tensor that stands for one where it is another. */
+mo_kernel *mo_mugraph_add_move(mo_mugraph *graph, int program_node, const int *tensor_of);
+/* Does the program's node need a kernel: is it anything else than windows? */
+bool mo_node_needs_kernel(const mo_program *program, int node);
+/* The tensor whose memory it lies in. */
+int mo_mugraph_root(const mo_mugraph *graph, int tensor);
+/* Outputs that repeat, or that are inputs or windows, get a copying kernel each. */
 void mo_mugraph_add_copies(mo_mugraph *graph);
 
 /* A schedule that runs any body: a thread for each output element. */

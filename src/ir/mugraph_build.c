@@ -22,11 +22,14 @@ mo_mugraph *mo_mugraph_new(mo_arena *arena, const mo_program *program, int max_k
                             .shape = from->shape,
                             .dtype = from->dtype,
                             .compute = from->compute,
+                            .window_of = from->window_of,
+                            .offset = from->offset,
                             .output = -1};
         memcpy(to->strides, from->strides, sizeof to->strides);
     }
     for (int i = program->n_outputs - 1; i >= 0; i--)
-        if (program->outputs[i] >= program->n_inputs) graph->tensors[program->outputs[i]].output = i;
+        if (program->outputs[i] >= program->n_inputs && program->tensors[program->outputs[i]].window_of == 0)
+            graph->tensors[program->outputs[i]].output = i;
     return graph;
 }
 
@@ -75,11 +78,42 @@ mo_schedule mo_schedule_plain(const mo_prim *body)
     return schedule;
 }
 
+bool mo_node_needs_kernel(const mo_program *program, int node)
+{
+    for (int i = 0; i < program->nodes[node].n_outputs; i++)
+        if (program->tensors[program->nodes[node].outputs[i]].window_of == 0) return true;
+    return false;
+}
+
+int mo_mugraph_root(const mo_mugraph *graph, int tensor)
+{
+    int of = graph->tensors[tensor].window_of;
+    return of > 0 ? of - 1 : tensor;
+}
+
+mo_kernel *mo_mugraph_add_move(mo_mugraph *graph, int program_node, const int *tensor_of)
+{
+    const mo_node *node = &graph->program->nodes[program_node];
+    mo_schedule schedule = {
+        .kind = MO_SCHEDULE_COPY, .threads = 256, .loop_axis = -1, .p_axis = -1, .q_axis = -1};
+    mo_prim *nothing = mo_prim_new(graph->arena, graph->program);
+    int *moves = MO_NEW_ARRAY(graph->arena, int, node->n_inputs + 1);
+    moves[0] = node->outputs[0];
+    for (int i = 0; i < node->n_inputs; i++) moves[1 + i] = node->inputs[i].tensor;
+    for (int i = 0; tensor_of != NULL && i <= node->n_inputs; i++)
+        if (tensor_of[moves[i]] > 0) moves[i] = tensor_of[moves[i]];
+    mo_kernel *kernel = mo_mugraph_add_kernel(graph, mo_op_name(node->op), program_node, nothing, &schedule);
+    kernel->moves = moves;
+    kernel->n_moves = node->n_inputs + 1;
+    return kernel;
+}
+
 static void add_copy(mo_mugraph *graph, int tensor, int position)
 {
     mo_mutensor *from = &graph->tensors[tensor];
     const char *symbol = mo_arena_printf(graph->arena, "%s_out%d", from->symbol, position);
-    int to = mo_mugraph_add_tensor(graph, symbol, from->shape, from->dtype, from->compute);
+    mo_dtype dtype = graph->program->tensors[graph->program->outputs[position]].dtype;
+    int to = mo_mugraph_add_tensor(graph, symbol, from->shape, dtype, from->compute);
     graph->tensors[to].output = position;
     mo_prim *g = mo_prim_new(graph->arena, graph->program);
     int8_t dim_axis[MO_MAX_RANK];
@@ -93,7 +127,7 @@ static void add_copy(mo_mugraph *graph, int tensor, int position)
     }
     mo_access read = mo_access_make(tensor, from->shape, from->strides, dim_axis);
     mo_access write = mo_access_make(to, from->shape, graph->tensors[to].strides, dim_axis);
-    int value = mo_prim_iter(g, from->dtype, from->compute, &read);
+    int value = mo_prim_iter(g, dtype, from->compute, &read);
     mo_prim_save(g, value, &write);
     mo_schedule schedule = mo_schedule_plain(g);
     mo_mugraph_add_kernel(graph, "copy", -1, g, &schedule);

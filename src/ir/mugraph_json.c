@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const char *const schedule_names[] = {"plain", "row", "stream", "chain", "block"};
+static const char *const schedule_names[] = {"plain", "row", "stream", "chain", "copy", "block"};
 static const char *const place_names[] = {"grid", "loop", "whole"};
 
 const char *mo_schedule_name(mo_schedule_kind kind)
@@ -102,6 +102,7 @@ static bool is_written(const mo_mugraph *graph, int tensor)
         const mo_prim *body = graph->kernels[k].body;
         for (int s = 0; s < body->n_savers; s++)
             if (body->savers[s].access.tensor == tensor) return true;
+        if (graph->kernels[k].n_moves > 0 && graph->kernels[k].moves[0] == tensor) return true;
     }
     return false;
 }
@@ -119,6 +120,27 @@ static void write_intermediates(const writer *out)
         write_tensor(out->w, out->names[t], tensor->shape, tensor->dtype);
         mo_json_write_string(out->w, "compute", mo_dtype_name(tensor->compute));
         if (tensor->output >= 0) mo_json_write_int(out->w, "output", tensor->output);
+        mo_json_write_end(out->w);
+    }
+    mo_json_write_end(out->w);
+}
+
+/* Windows that kernels read. */
+static void write_windows(const writer *out)
+{
+    const mo_mugraph *graph = out->graph;
+    int count = 0;
+    for (int t = 0; t < graph->n_tensors; t++) count += graph->tensors[t].window_of > 0;
+    if (count == 0) return;
+    mo_json_write_array(out->w, "windows");
+    for (int t = graph->program->n_inputs; t < graph->n_tensors; t++) {
+        const mo_mutensor *tensor = &graph->tensors[t];
+        if (tensor->window_of == 0) continue;
+        write_tensor(out->w, out->names[t], tensor->shape, tensor->dtype);
+        mo_json_write_string(out->w, "compute", mo_dtype_name(tensor->compute));
+        mo_json_write_string(out->w, "of", out->names[tensor->window_of - 1]);
+        mo_json_write_int(out->w, "offset", tensor->offset);
+        mo_json_write_ints(out->w, "strides", tensor->strides, tensor->shape.rank);
         mo_json_write_end(out->w);
     }
     mo_json_write_end(out->w);
@@ -146,6 +168,7 @@ static void write_tensors(const writer *out)
     }
     mo_json_write_end(out->w);
     write_intermediates(out);
+    write_windows(out);
 }
 
 static void write_axis_names(mo_json_writer *w, const char *key, const mo_prim *body, mo_axes axes)
@@ -304,6 +327,11 @@ static void write_kernel(const writer *out, const mo_kernel *kernel)
     }
     mo_json_write_end(w);
     write_schedule(w, kernel);
+    if (kernel->n_moves > 0) {
+        mo_json_write_compact(w, "moves", false);
+        for (int i = 0; i < kernel->n_moves; i++) mo_json_write_string(w, NULL, out->names[kernel->moves[i]]);
+        mo_json_write_end(w);
+    }
     mo_json_write_array(w, "nodes");
     for (int i = 0; i < body->n_nodes; i++) write_node(out, kernel, i);
     mo_json_write_end(w);

@@ -38,7 +38,10 @@ typedef struct {
     mo_shape shape;
     mo_dtype dtype;               /* declared, set by cast, or promoted */
     mo_dtype compute;             /* compute dtype: what it may be rounded to inside a kernel */
-    int64_t strides[MO_MAX_RANK]; /* in elements; row-major unless an input declares others */
+    int64_t strides[MO_MAX_RANK]; /* in elements; row-major unless an input declares others, or a window has
+                                     others */
+    int window_of;                /* 1 + the tensor whose memory it lies in (ir/window.h); 0: its own */
+    int64_t offset;               /* there, in elements */
     int producer;                 /* node index, or -1 for an input */
     int producer_output;          /* which output of that node */
 } mo_tensor;

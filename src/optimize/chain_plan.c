@@ -32,6 +32,7 @@ static int copy_chunk(const planner *p, const mo_chain_tile *tile)
     if (tile->col_step != 1) return 0;
     for (int chunk = 16 / size; chunk * size >= 4; chunk /= 2) {
         bool fits = p->kernel->body->axes[tile->col_axis].extent % chunk == 0;
+        fits &= p->graph->tensors[n->access.tensor].offset % chunk == 0;
         MO_FOR_AXES(a, n->axes)
             if (a != tile->col_axis && n->access.stride[a] % chunk != 0) fits = false;
         if (fits) return chunk;

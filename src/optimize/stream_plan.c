@@ -47,7 +47,7 @@ static bool used_as_operand(const planner *p, int node)
 }
 
 /* Largest copy whose size divides every stride and extent involved. */
-static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contiguous_extent)
+static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contiguous_extent, int64_t offset)
 {
     int size = mo_dtype_size(tile->dtype);
     tile->async = false;
@@ -55,6 +55,7 @@ static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contigu
     if (tile->col_step != 1) return;
     for (int chunk = 16 / size; chunk * size >= 4; chunk /= 2) {
         bool fits = contiguous_extent % chunk == 0 && tile->row_step % chunk == 0 && tile->cols % chunk == 0;
+        fits &= offset % chunk == 0;
         int contiguous = tile->inner_rows ? tile->axis : tile->inner;
         MO_FOR_AXES(a, node->axes)
             if (a != contiguous && node->access.stride[a] % chunk != 0) fits = false;
@@ -80,7 +81,8 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     tile.row_step = tile.inner_rows ? inner_step : axis_step;
     tile.col_step = tile.inner_rows ? axis_step : inner_step;
     tile.stride = padded_stride(tile.cols, tile.dtype);
-    choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent);
+    choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent,
+                p->graph->tensors[node->access.tensor].offset);
     return tile;
 }
 

@@ -22,7 +22,8 @@ bool mo_parse_is_mugraph(mo_arena *arena, const char *text, size_t length)
 
 static bool check_head(const mo_reader *r, const mo_json *root)
 {
-    static const char *const keys[] = {"format", "name", "inputs", "outputs", "intermediates", "kernels"};
+    static const char *const keys[] = {"format",        "name",    "inputs", "outputs",
+                                       "intermediates", "windows", "kernels"};
     const mo_json *format;
     if (!mo_reader_expect(r, root, MO_JSON_OBJECT)) return false;
     if (!mo_reader_member(r, root, "a muGraph", "format", MO_JSON_STRING, &format)) return false;

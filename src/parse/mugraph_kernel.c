@@ -172,6 +172,34 @@ static bool read_block(const mo_mugraph_reader *m, const mo_json *object, mo_ker
            read_count(r, object, "stages", MOST_WARPS, &kernel->schedule.stages);
 }
 
+static bool read_copy(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
+{
+    static const char *const keys[] = {"kind", "threads"};
+    (void)kernel;
+    return mo_reader_check_keys(&m->reader, object, "a copy schedule", keys, 2);
+}
+
+/* What a copy writes and reads, by name. */
+static bool read_moves(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
+{
+    const mo_reader *r = &m->reader;
+    const mo_json *list = mo_json_get(object, "moves");
+    if (list == NULL) return true;
+    if (!mo_reader_expect(r, list, MO_JSON_ARRAY)) return false;
+    int *moves = MO_NEW_ARRAY(r->arena, int, list->count + 1);
+    for (int i = 0; i < list->count; i++) {
+        if (!mo_reader_expect(r, &list->items[i], MO_JSON_STRING)) return false;
+        const int *tensor = mo_strmap_find(&m->tensors, list->items[i].string);
+        if (tensor == NULL)
+            return mo_reader_fail(r, &list->items[i], NULL, "unknown tensor %s",
+                                  mo_reader_quote(r, list->items[i].string));
+        moves[i] = *tensor;
+    }
+    kernel->moves = moves;
+    kernel->n_moves = list->count;
+    return true;
+}
+
 /* Fields that a kind does not use are as the builders of schedules leave them. */
 static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_object, mo_kernel *kernel)
 {
@@ -182,8 +210,8 @@ static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_obje
     if (!mo_reader_member(r, kernel_object, "a kernel", "schedule", MO_JSON_OBJECT, &object)) return false;
     if (!mo_reader_member(r, object, "a schedule", "kind", MO_JSON_STRING, &kind)) return false;
     if (!mo_schedule_find(kind->string, &s->kind)) {
-        return mo_reader_fail(r, kind, "the kinds are plain, row, stream, chain and block", "unknown kind %s",
-                              mo_reader_quote(r, kind->string));
+        return mo_reader_fail(r, kind, "the kinds are plain, row, stream, chain, copy and block",
+                              "unknown kind %s", mo_reader_quote(r, kind->string));
     }
     if (!read_count(r, object, "threads", MOST_THREADS, &s->threads)) return false;
     s->loop_axis = s->p_axis = s->q_axis = -1;
@@ -192,6 +220,7 @@ static bool read_schedule(const mo_mugraph_reader *m, const mo_json *kernel_obje
     case MO_SCHEDULE_ROW: return read_row(m, object, kernel);
     case MO_SCHEDULE_STREAM: return read_stream(m, object, kernel);
     case MO_SCHEDULE_CHAIN: return read_chain(m, object, kernel);
+    case MO_SCHEDULE_COPY: return read_copy(m, object, kernel);
     case MO_SCHEDULE_BLOCK: return read_block(m, object, kernel);
     }
     return false;
@@ -223,8 +252,8 @@ static bool read_predefined(const mo_mugraph_reader *m, const mo_json *object, i
 
 bool mo_mugraph_read_kernel(mo_mugraph_reader *m, const mo_json *object)
 {
-    static const char *const keys[] = {"name",  "predefined",    "axes",  "schedule",
-                                       "nodes", "thread_graphs", "savers"};
+    static const char *const keys[] = {"name",  "predefined",    "axes",   "schedule",
+                                       "nodes", "thread_graphs", "savers", "moves"};
     const mo_reader *r = &m->reader;
     mo_kernel kernel = {.body = mo_prim_new(r->arena, m->program)};
     if (!mo_reader_expect(r, object, MO_JSON_OBJECT)) return false;
@@ -232,7 +261,7 @@ bool mo_mugraph_read_kernel(mo_mugraph_reader *m, const mo_json *object)
     if (!read_kernel_name(m, object, &kernel.name)) return false;
     if (!read_predefined(m, object, &kernel.program_node)) return false;
     if (!read_axes(m, object, &kernel) || !read_schedule(m, object, &kernel)) return false;
-    if (!mo_mugraph_read_body(m, object, &kernel)) return false;
+    if (!read_moves(m, object, &kernel) || !mo_mugraph_read_body(m, object, &kernel)) return false;
     const char *wrong = mo_kernel_check(r->arena, &kernel);
     if (wrong != NULL) return mo_reader_fail(r, object, NULL, "%s", wrong);
     m->graph->kernels[m->graph->n_kernels++] = kernel;

@@ -220,16 +220,66 @@ static bool place_output(mo_mugraph_reader *m, const entry *e, int output)
     return declare(m, e, t);
 }
 
+/* The program's window of this name. */
+static int find_window(const mo_mugraph_reader *m, const entry *e)
+{
+    for (int t = m->program->n_inputs; t < m->program->n_tensors; t++)
+        if (m->graph->tensors[t].window_of > 0 && strcmp(m->program->tensors[t].name, e->name) == 0 &&
+            mo_shape_equal(m->graph->tensors[t].shape, e->shape))
+            return t;
+    return -1;
+}
+
+/* Is it laid out as the program's is? */
+static bool check_window(const mo_mugraph_reader *m, const entry *e, int tensor)
+{
+    const mo_reader *r = &m->reader;
+    const mo_mutensor *window = &m->graph->tensors[tensor];
+    const mo_json *offset = mo_json_get(e->object, "offset"), *strides = mo_json_get(e->object, "strides");
+    int64_t at, *steps;
+    if (offset == NULL || strides == NULL)
+        return mo_reader_fail(r, e->object, NULL, "a window has an offset and strides");
+    if (!mo_reader_int(r, offset, &at) || !mo_reader_ints(r, strides, &steps)) return false;
+    bool same = at == window->offset && strides->count == window->shape.rank;
+    for (int d = 0; same && d < window->shape.rank; d++) same = steps[d] == window->strides[d];
+    return same || mo_reader_fail(r, e->object, NULL, "the window %s lies elsewhere in the program",
+                                  mo_reader_quote(r, e->name));
+}
+
+static bool read_window(mo_mugraph_reader *m, const mo_json *object)
+{
+    static const char *const keys[] = {"name", "shape", "dtype", "compute", "of", "offset", "strides"};
+    const mo_reader *r = &m->reader;
+    entry e;
+    if (!read_entry(r, object, "a window", keys, sizeof keys / sizeof keys[0], &e)) return false;
+    int t = find_window(m, &e);
+    if (t < 0)
+        return mo_reader_fail(r, e.name_value, NULL, "the program has no window %s",
+                              mo_reader_quote(r, e.name));
+    m->graph->tensors[t].dtype = e.dtype;
+    return check_window(m, &e, t) && declare(m, &e, t);
+}
+
+static bool read_windows(mo_mugraph_reader *m, const mo_json *root)
+{
+    const mo_json *windows = mo_json_get(root, "windows");
+    if (windows == NULL) return true;
+    if (!mo_reader_expect(&m->reader, windows, MO_JSON_ARRAY)) return false;
+    for (int i = 0; i < windows->count; i++)
+        if (!read_window(m, &windows->items[i])) return false;
+    return true;
+}
+
 bool mo_mugraph_read_tensors(mo_mugraph_reader *m, const mo_json *root)
 {
     const mo_json *intermediates = mo_json_get(root, "intermediates");
     entry *outputs = NULL;
-    m->tensors = mo_strmap_new(m->reader.arena, (size_t)(m->program->n_tensors + intermediates->count));
+    m->tensors = mo_strmap_new(m->reader.arena, (size_t)(2 * m->program->n_tensors + intermediates->count));
     if (!read_inputs(m, root) || !read_output_entries(m, root, &outputs)) return false;
     bool *held = MO_NEW_ARRAY(m->reader.arena, bool, m->program->n_outputs);
     for (int i = 0; i < intermediates->count; i++)
         if (!read_intermediate(m, &intermediates->items[i], held)) return false;
     for (int o = 0; o < m->program->n_outputs; o++)
         if (!held[o] && !place_output(m, &outputs[o], o)) return false;
-    return true;
+    return read_windows(m, root);
 }

@@ -3,6 +3,7 @@
 #include "parse/parse.h"
 
 #include "base/json.h"
+#include "ir/window.h"
 #include "parse/draft.h"
 
 #include <string.h>
@@ -180,6 +181,7 @@ static bool parse(mo_draft *d, const mo_json *root, mo_program *program, mo_str 
     note_dropped(d, needed, notes);
     assemble(d, order, needed, program);
     mo_program_set_compute(program);
+    mo_program_set_windows(program);
     mo_program_set_symbols(program);
     mo_program_set_hash(program);
     return true;

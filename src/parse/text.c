@@ -5,6 +5,7 @@
 #include "base/diag.h"
 #include "base/json.h"
 #include "base/strmap.h"
+#include "ir/window.h"
 #include "parse/reader.h"
 
 #include <math.h>
@@ -409,6 +410,7 @@ mo_status mo_text_parse_program(mo_arena *arena, const char *file_name, const ch
     if (ok && r.program->n_outputs == 0) ok = fail(&r, length, "there is no output");
     if (!ok) return MO_ERR_USER;
     mo_program_set_compute(r.program);
+    mo_program_set_windows(r.program);
     mo_program_set_symbols(r.program);
     mo_program_set_hash(r.program);
     *program = r.program;

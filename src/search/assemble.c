@@ -26,20 +26,28 @@ static const char *kernel_name(mo_arena *arena, const mo_prim *body)
     return mo_op_name(body->nodes[body->savers[0].node].op);
 }
 
-mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_partition *const *partitions,
-                        int count, const int *choice, bool symbolic)
+static void add_move(mo_mugraph *graph, const mo_subprogram *part)
+{
+    if (mo_node_needs_kernel(graph->program, part->nodes[0]))
+        mo_mugraph_add_move(graph, part->nodes[0], NULL);
+}
+
+mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
+                        const mo_partition *const *partitions, const int *choice, bool symbolic)
 {
     int kernels = 0;
-    for (int i = 0; i < count; i++) kernels += partitions[i]->n_kernels + partitions[i]->n_intermediates;
+    for (int i = 0; i < lowered->n_subprograms; i++)
+        kernels += partitions[i] == NULL ? 1 : partitions[i]->n_kernels + partitions[i]->n_intermediates;
     mo_mugraph *graph = mo_mugraph_new(arena, program, kernels);
     int at = 0;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < lowered->n_subprograms; i++) {
         const mo_partition *p = partitions[i];
         int shift = graph->n_tensors - program->n_tensors;
-        for (int t = 0; t < p->n_intermediates; t++)
+        if (p == NULL) add_move(graph, &lowered->subprograms[i]);
+        for (int t = 0; p != NULL && t < p->n_intermediates; t++)
             mo_mugraph_add_tensor(graph, mo_arena_printf(arena, "mid%d", shift + t), p->shape[t], p->dtype[t],
                                   p->compute[t]);
-        for (int k = 0; k < p->n_kernels; k++) {
+        for (int k = 0; p != NULL && k < p->n_kernels; k++) {
             const mo_cut_kernel *kernel = &p->kernels[k];
             const mo_scheduled *scheduled =
                 kernel->use_block ? &kernel->block : &kernel->choices[choice == NULL ? 0 : choice[at]];

@@ -44,6 +44,7 @@ static void search_algebra(search *s, int index)
     const mo_search_options *o = s->options;
     mo_search_counts *counts = &s->result->counts;
     const mo_prim *graph = s->lowered->subprograms[index].graph;
+    if (graph == NULL) return;
     mo_algebra_options options = {.max_states = o->max_states,
                                   .max_block_ops = o->max_block_ops,
                                   .count_paper = o->count_paper,
@@ -81,6 +82,7 @@ static void add_structure(search *s, structure *to, const mo_partition *const *p
     *to = (structure){.partitions = MO_NEW_ARRAY(s->arena, const mo_partition *, n)};
     for (int i = 0; i < n; i++) {
         to->partitions[i] = pick[i];
+        if (pick[i] == NULL) continue; /* moves data */
         to->n_kernels += pick[i]->n_kernels;
         to->cost_ns += pick[i]->cost_ns;
     }
@@ -96,6 +98,7 @@ static void vary_structures(search *s, const mo_partition **pick, bool beyond)
     for (int i = 0; i < n; i++) {
         const mo_partition *best = pick[i];
         const mo_partition_list *from = beyond ? &s->cutters[i].any : &s->cutters[i].emittable;
+        if (best == NULL) continue;
         for (int p = beyond ? 0 : 1; p < from->count; p++) {
             pick[i] = &from->best[p];
             add_structure(s, &list[(*count)++], pick);
@@ -122,13 +125,15 @@ static void make_structures(search *s)
     s->structures = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MAX_PARTITIONS + 1);
     s->beyond = MO_NEW_ARRAY(s->arena, structure, (size_t)n * MO_SEARCH_BEYOND + 1);
     for (int i = 0; i < n; i++) {
+        if (s->lowered->subprograms[i].graph == NULL) continue;
         if (s->cutters[i].emittable.count == 0) return;
         pick[i] = &s->cutters[i].emittable.best[0];
     }
     vary_structures(s, pick, false);
     for (int i = 0; i < n; i++) {
         const mo_partition_list *any = &s->cutters[i].any;
-        if (any->count > 0 && any->best[0].cost_ns < pick[i]->cost_ns) pick[i] = &any->best[0];
+        if (pick[i] != NULL && any->count > 0 && any->best[0].cost_ns < pick[i]->cost_ns)
+            pick[i] = &any->best[0];
     }
     vary_structures(s, pick, true);
     sort_structures(s->structures, s->n_structures);
@@ -208,13 +213,15 @@ static void add_schedules(search *s, int index, int share)
     const structure *from = &s->structures[index];
     int n = s->lowered->n_subprograms, at = 0;
     int *choice = MO_NEW_ARRAY(s->arena, int, from->n_kernels + 1);
-    insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false), index, share);
+    insert_candidate(s, mo_assemble(s->arena, s->program, s->lowered, from->partitions, choice, false), index,
+                     share);
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < from->partitions[i]->n_kernels; k++, at++)
+        for (int k = 0; from->partitions[i] != NULL && k < from->partitions[i]->n_kernels; k++, at++)
             for (int c = 1; c < from->partitions[i]->kernels[k].n_choices; c++) {
                 choice[at] = c;
-                insert_candidate(s, mo_assemble(s->arena, s->program, from->partitions, n, choice, false),
-                                 index, share);
+                insert_candidate(
+                    s, mo_assemble(s->arena, s->program, s->lowered, from->partitions, choice, false), index,
+                    share);
                 choice[at] = 0;
             }
 }
@@ -237,7 +244,7 @@ static void verify_and_rank(search *s)
         }
         structure *candidate = &s->structures[i];
         mo_mugraph *symbolic =
-            mo_assemble(s->arena, s->program, candidate->partitions, s->lowered->n_subprograms, NULL, true);
+            mo_assemble(s->arena, s->program, s->lowered, candidate->partitions, NULL, true);
         candidate->equal = verified(s, symbolic, &candidate->equivalence);
         counts->verified += candidate->equal;
         counts->rejected += !candidate->equal;
@@ -254,15 +261,16 @@ static void add_beyond(search *s)
     mo_search_result *r = s->result;
     for (int i = 0, added = 0; i < s->n_beyond && added < MO_SEARCH_BEYOND && !stopped(s); i++) {
         if (r->n_candidates > 0 && s->beyond[i].cost_ns >= r->candidates[0]->cost_ns) return;
-        int n = s->lowered->n_subprograms;
-        mo_mugraph *symbolic = mo_assemble(s->arena, s->program, s->beyond[i].partitions, n, NULL, true);
+        mo_mugraph *symbolic =
+            mo_assemble(s->arena, s->program, s->lowered, s->beyond[i].partitions, NULL, true);
         mo_verify_report *equivalence = &r->equivalence[r->n_candidates];
         if (!verified(s, symbolic, equivalence)) {
             s->result->counts.rejected++;
             continue;
         }
         s->result->counts.verified++;
-        mo_mugraph *graph = mo_assemble(s->arena, s->program, s->beyond[i].partitions, n, NULL, false);
+        mo_mugraph *graph =
+            mo_assemble(s->arena, s->program, s->lowered, s->beyond[i].partitions, NULL, false);
         check(s, graph);
         s->hashes[r->n_candidates] = mo_mugraph_hash(graph);
         r->candidates[r->n_candidates++] = graph;

@@ -46,8 +46,15 @@ static void widen(mo_mugraph *graph, mo_width width, mo_dtype *dtypes, int *twin
     for (int t = program->n_inputs; t < program->n_tensors; t++) {
         bool all = width == MO_WIDEST;
         if (graph->tensors[t].output >= 0 && all) add_twin(graph, t, dtypes, twins);
-        if (graph->tensors[t].output < 0 && (all || !feeds_product(program, t)))
+        bool own = graph->tensors[t].window_of == 0;
+        if (own && graph->tensors[t].output < 0 && (all || !feeds_product(program, t)))
             dtypes[t] = graph->tensors[t].dtype = MO_F32;
+    }
+    for (int t = program->n_inputs; t < program->n_tensors; t++) {
+        mo_mutensor *window = &graph->tensors[t];
+        if (window->window_of == 0) continue;
+        if (twins[window->window_of - 1] > 0) window->window_of = twins[window->window_of - 1] + 1;
+        dtypes[t] = window->dtype = graph->tensors[window->window_of - 1].dtype;
     }
 }
 
@@ -71,6 +78,14 @@ static mo_prim *node_body(mo_arena *arena, const mo_prim *lowered, const int *tw
     return body;
 }
 
+/* The kernel of a node that moves data, if it needs one; its cost. */
+static int64_t add_move(mo_mugraph *graph, const mo_cost_context *context, int node, const int *twins)
+{
+    if (!mo_node_needs_kernel(graph->program, node)) return 0;
+    mo_mugraph_add_move(graph, node, twins);
+    return mo_cost_move(context, graph->program, node);
+}
+
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
                        const mo_device *device, int rank, mo_width width)
 {
@@ -81,6 +96,10 @@ mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowe
     mo_cost_context context = {device, dtypes};
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
+        if (lowered->nodes[n] == NULL) {
+            graph->cost_ns += add_move(graph, &context, n, twins);
+            continue;
+        }
         mo_prim *body = node_body(arena, lowered->nodes[n], twins);
         mo_scheduled best[RANKS];
         int count = mo_schedules(arena, &context, body, RANKS, best, &tried, &too_large);
@@ -99,6 +118,10 @@ mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const m
     graph->prefix = mo_arena_printf(arena, "%s_reference", program->symbol);
     widen(graph, MO_WIDEST, mo_tensor_dtypes(arena, program, program->n_nodes), twins);
     for (int n = 0; n < program->n_nodes; n++) {
+        if (lowered->nodes[n] == NULL) {
+            if (mo_node_needs_kernel(program, n)) mo_mugraph_add_move(graph, n, twins);
+            continue;
+        }
         mo_prim *body = node_body(arena, lowered->nodes[n], twins);
         mo_schedule schedule = mo_schedule_plain(body);
         mo_mugraph_add_kernel(graph, mo_op_name(program->nodes[n].op), n, body, &schedule);

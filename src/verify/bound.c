@@ -304,6 +304,17 @@ static mo_form matmul_form(const node_scope *s, const mo_form *operands)
     return sum_form(&product, bit_of(s->shrink->dims, s->shrink->tensors[a].dim[k]), (double)shape->dim[k]);
 }
 
+mo_form mo_form_view(const mo_form *operands, int n)
+{
+    mo_form r = operands[0];
+    for (int j = 1; j < n; j++) r = add_forms(&r, &operands[j]);
+    if (r.den != 0) r.den = UINT64_MAX;
+    if (r.den_exp != 0) r.den_exp = UINT64_MAX;
+    if (r.exponent != 0) r.exponent = UINT64_MAX;
+    if (r.inner != 0) r.inner = UINT64_MAX;
+    return r;
+}
+
 static mo_form operator_form(const node_scope *s, const mo_form *operands)
 {
     const mo_node *node = s->node;
@@ -313,13 +324,7 @@ static mo_form operator_form(const node_scope *s, const mo_form *operands)
     case MO_KIND_REDUCE:
         if (node->op == MO_OP_MAX || node->op == MO_OP_MIN) return extreme_form(s, &r);
         return sum_over(s, r);
-    case MO_KIND_VIEW: /* elements of any of the operands, from anywhere */
-        for (int j = 1; j < node->n_inputs; j++) r = add_forms(&r, &operands[j]);
-        if (r.den != 0) r.den = UINT64_MAX;
-        if (r.den_exp != 0) r.den_exp = UINT64_MAX;
-        if (r.exponent != 0) r.exponent = UINT64_MAX;
-        if (r.inner != 0) r.inner = UINT64_MAX;
-        return r;
+    case MO_KIND_VIEW: return mo_form_view(operands, node->n_inputs);
     case MO_KIND_COMPOUND:
         if (node->op == MO_OP_SOFTMAX) return softmax_form(s, &operands[0]);
         if (node->op == MO_OP_CAUSAL_MASK) return r;

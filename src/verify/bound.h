@@ -44,6 +44,9 @@ void mo_forms_program(const mo_shrink *shrink, const mo_program *small, mo_form_
 void mo_forms_prim(const mo_dims *dims, const mo_bound_prim *body, mo_form_rules rules,
                    const mo_form *tensors, mo_form *nodes);
 
+/* Form of what moves data: elements of any of the operands, from anywhere. */
+mo_form mo_form_view(const mo_form *operands, int n);
+
 /* The form of a tensor that a node of a kernel is saved to: dimensions take the place of axes. */
 mo_form mo_form_saved(const mo_dims *dims, const mo_form *node, const mo_dim_ids *ids, int rank);
 

@@ -206,6 +206,19 @@ static bool make_small(mo_equiv_task *t)
     return true;
 }
 
+/* Forms of what moves data, from those of what was written so far. */
+static void move_forms(const mo_equiv_task *t, mo_form *all)
+{
+    for (int n = 0; n < t->program->n_nodes; n++) {
+        const mo_node *node = &t->program->nodes[n];
+        if (mo_op_kind_of(node->op) != MO_KIND_VIEW) continue;
+        mo_form *operands = MO_NEW_ARRAY(t->arena, mo_form, node->n_inputs);
+        for (int j = 0; j < node->n_inputs; j++) operands[j] = all[node->inputs[j].tensor];
+        for (int o = 0; o < node->n_outputs; o++)
+            all[node->outputs[o]] = mo_form_view(operands, node->n_inputs);
+    }
+}
+
 /* Forms of the outputs of the other side. */
 static mo_form *other_forms(mo_equiv_task *t, mo_form_rules rules, const mo_form *forms)
 {
@@ -220,6 +233,7 @@ static mo_form *other_forms(mo_equiv_task *t, mo_form_rules rules, const mo_form
     memcpy(all, forms, sizeof *all * (size_t)t->program->n_inputs);
     for (int k = 0; k < t->graph->n_kernels; k++) {
         const mo_bound_prim *kernel = &t->kernels[k];
+        move_forms(t, all);
         mo_form *nodes = MO_NEW_ARRAY(t->arena, mo_form, kernel->graph->n_nodes + 1);
         mo_forms_prim(t->dims, kernel, rules, all, nodes);
         for (int s = 0; s < kernel->graph->n_savers; s++) {
@@ -229,6 +243,7 @@ static mo_form *other_forms(mo_equiv_task *t, mo_form_rules rules, const mo_form
                 mo_form_saved(t->dims, &nodes[saver->node], &t->tensor_dims[tensor], t->shapes[tensor].rank);
         }
     }
+    move_forms(t, all);
     for (int o = 0; o < t->program->n_outputs; o++) outputs[o] = all[t->outputs[o]];
     return outputs;
 }

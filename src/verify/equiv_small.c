@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "verify/program_eval.h"
+#include "verify/views.h"
 
 #include <math.h>
 #include <string.h>
@@ -112,12 +113,22 @@ static bool kernel_is_exact(const rounds *r, int k)
     return true;
 }
 
+/* Windows into what was written so far, and what copies of it hold. */
+static void move_data(rounds *r)
+{
+    const mo_program *small = r->t->small;
+    for (int n = 0; n < small->n_nodes; n++)
+        if (mo_op_kind_of(small->nodes[n].op) == MO_KIND_VIEW)
+            mo_views_store(small, &small->nodes[n], r->data);
+}
+
 static void evaluate_graph(rounds *r, mo_fval **outputs)
 {
     mo_equiv_task *t = r->t;
     for (int i = 0; i < t->program->n_inputs; i++) whole_tensor(r->eval, t->small, i, r->data[i]);
     for (int k = 0; k < t->graph->n_kernels; k++) {
         const mo_prim *graph = t->kernels[k].graph;
+        move_data(r);
         mo_prim_eval(&r->field, &r->instances[k], graph, r->values[k]);
         for (int s = 0; s < graph->n_savers; s++) {
             int node = graph->savers[s].node;
@@ -126,6 +137,7 @@ static void evaluate_graph(rounds *r, mo_fval **outputs)
         }
         r->exact = r->exact && kernel_is_exact(r, k);
     }
+    move_data(r);
     for (int o = 0; o < t->program->n_outputs; o++) outputs[o] = r->data[t->outputs[o]];
 }
 

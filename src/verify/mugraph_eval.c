@@ -13,7 +13,8 @@
 
 /* Who writes a tensor. */
 typedef struct {
-    const mo_prim *body; /* NULL: an input */
+    const mo_kernel *move; /* a COPY kernel, or NULL */
+    const mo_prim *body;   /* otherwise; NULL: an input */
     const mo_saver *saver;
     int kernel;
 } writer;
@@ -81,8 +82,10 @@ static bool plan_kernel(mo_mugraph_eval *e, int k, const char **reason)
             *reason = "a saver writes some element more than once";
             return false;
         }
-        e->writers[saver->access.tensor] = (writer){body, saver, k};
+        e->writers[saver->access.tensor] = (writer){NULL, body, saver, k};
     }
+    const mo_kernel *kernel = &e->graph->kernels[k];
+    if (kernel->n_moves > 0) e->writers[kernel->moves[0]] = (writer){kernel, NULL, NULL, k};
     return true;
 }
 
@@ -388,10 +391,44 @@ static int axis_of_stride(const mo_prim *body, const mo_access *access, int64_t 
     return -1;
 }
 
+/* The operand of a concat that holds index `*at` along its axis; *at becomes the index there. */
+static int operand_of(const mo_mugraph_eval *e, const mo_kernel *kernel, int axis, int64_t *at)
+{
+    int j = 1;
+    while (*at >= e->graph->tensors[kernel->moves[j]].shape.dim[axis])
+        *at -= e->graph->tensors[kernel->moves[j++]].shape.dim[axis];
+    return kernel->moves[j];
+}
+
+/* One element of what a COPY kernel writes, by its place in memory (row-major). */
+static void moved_at(mo_mugraph_eval *e, const mo_kernel *kernel, int64_t place, mo_fval *out)
+{
+    const mo_node *node = &e->graph->program->nodes[kernel->program_node];
+    bool concat = node->op == MO_OP_CONCAT;
+    const mo_shape *shape = &e->graph->tensors[kernel->moves[concat ? 0 : 1]].shape;
+    int64_t index[MO_MAX_RANK], offset = 0;
+    for (int d = shape->rank - 1; d >= 0; d--) {
+        index[d] = place % shape->dim[d];
+        place /= shape->dim[d];
+    }
+    int from =
+        concat ? operand_of(e, kernel, node->attrs.axes[0], &index[node->attrs.axes[0]]) : kernel->moves[1];
+    for (int d = 0; d < shape->rank; d++) offset += index[d] * e->graph->tensors[from].strides[d];
+    mo_mugraph_eval_along(e, from, offset, 0, 1, out);
+}
+
 void mo_mugraph_eval_along(mo_mugraph_eval *e, int tensor, int64_t offset, int64_t stride, int64_t n,
                            mo_fval *out)
 {
+    if (e->graph->tensors[tensor].window_of > 0) {
+        offset += e->graph->tensors[tensor].offset;
+        tensor = mo_mugraph_root(e->graph, tensor);
+    }
     const writer *w = &e->writers[tensor];
+    if (w->move != NULL) {
+        for (int64_t i = 0; i < n; i++) moved_at(e, w->move, offset + i * stride, out + i);
+        return;
+    }
     if (w->body == NULL) {
         MO_CHECK(tensor < e->graph->program->n_inputs);
         mo_draw_along(e->draw, tensor, offset, stride, n, out);

@@ -42,6 +42,7 @@ static void add_partitions(maker *m, const mo_cutter *cutters, int rank)
     int n = m->lowered->n_subprograms, kernels = 0, at = 0;
     const mo_partition **parts = MO_NEW_ARRAY(m->arena, const mo_partition *, n + 1);
     for (int i = 0; i < n; i++) {
+        if (m->lowered->subprograms[i].graph == NULL) continue; /* moves data */
         if (cutters[i].emittable.count == 0) return;
         const mo_partition_list *list = &cutters[i].emittable;
         parts[i] = &list->best[rank < list->count ? rank : list->count - 1];
@@ -49,15 +50,15 @@ static void add_partitions(maker *m, const mo_cutter *cutters, int rank)
     }
     int *choice = MO_NEW_ARRAY(m->arena, int, kernels + 1);
     unsigned sets = kernels == 1 ? ALL_SETS : SPECIAL_SET;
-    add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, parts, n, choice, false), 80, sets,
+    add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, m->lowered, parts, choice, false), 80, sets,
         mo_arena_printf(m->arena, "cut %d", rank));
     for (int i = 0; i < n; i++)
-        for (int k = 0; k < parts[i]->n_kernels; k++, at++)
+        for (int k = 0; parts[i] != NULL && k < parts[i]->n_kernels; k++, at++)
             for (int c = 1; c < parts[i]->kernels[k].n_choices && m->result->n[MO_GROUP_CUTS] < CUT_CAPACITY;
                  c++) {
                 choice[at] = c;
-                add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, parts, n, choice, false), 80, sets,
-                    mo_arena_printf(m->arena, "cut %d, kernel %d with schedule %d", rank, at, c));
+                add(m, MO_GROUP_CUTS, mo_assemble(m->arena, m->program, m->lowered, parts, choice, false), 80,
+                    sets, mo_arena_printf(m->arena, "cut %d, kernel %d with schedule %d", rank, at, c));
                 choice[at] = 0;
             }
 }
@@ -67,6 +68,7 @@ static void add_cuts(maker *m)
     int n = m->lowered->n_subprograms;
     mo_cutter *cutters = MO_NEW_ARRAY(m->arena, mo_cutter, n + 1);
     for (int i = 0; i < n; i++) {
+        if (m->lowered->subprograms[i].graph == NULL) continue;
         mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), MAX_KERNELS, RANKS, 0);
         cutters[i].stop = m->options->stop;
         cutters[i].stop_context = m->options->stop_context;

@@ -78,7 +78,7 @@ static mo_abs_expr rule_OPAQUE(const site *s)
 {
     const mo_prim_node *node = s->node;
     struct {
-        uint64_t op, dtype, approximate, length;
+        uint64_t op, dtype, approximate, length, mask, offset;
         double min, max;
     } key = {.op = node->op};
     if (node->op == MO_OP_CAST) key.dtype = node->dtype;
@@ -88,6 +88,10 @@ static mo_abs_expr rule_OPAQUE(const site *s)
         key.max = node->max;
     }
     if (node->reduced) key.length = reduced_length(s);
+    if (node->op == MO_OP_MASK) {
+        key.mask = (uint64_t)node->mask_rows << 8 | (uint64_t)node->mask_columns;
+        key.offset = (uint64_t)node->mask_offset;
+    }
 
     mo_abs_expr x = s->in[0], y = node->n_in == 2 ? s->in[1] : (mo_abs_expr){0};
     bool commutes = node->op == MO_OP_MAXIMUM || node->op == MO_OP_MINIMUM;

@@ -105,7 +105,7 @@ static const char *computed(mo_chain_gen *w, int node, const char *name)
     if (maximum >= 0 && w->at == MO_CHAIN_AT_SCORE) return shifted(w, node, maximum, name);
     const char *a = mo_chain_gen_value(w, n->in[0]);
     const char *b = n->n_in > 1 ? mo_chain_gen_value(w, n->in[1]) : "";
-    mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b));
+    mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, w->index));
     return name;
 }
 

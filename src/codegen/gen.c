@@ -77,9 +77,21 @@ static const char *const patterns[MO_OP_COUNT] = {
     [MO_OP_TANH] = "tanhf(%s)",
 };
 
-const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b)
+static const char *mask_text(mo_gen *gen, const mo_prim_node *node, const char *a,
+                             const char *const index[MO_MAX_AXES])
+{
+    const char *row = node->mask_rows > 0 ? index[node->mask_rows - 1] : "0";
+    const char *column = node->mask_columns > 0 ? index[node->mask_columns - 1] : "0";
+    MO_CHECK(row != NULL && column != NULL);
+    return mo_arena_printf(gen->arena, "%s <= %s + (%lld) ? %s : %s", column, row, (long long)node->mask_offset, a,
+                           mo_gen_number(gen, -HUGE_VAL));
+}
+
+const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b,
+                             const char *const index[MO_MAX_AXES])
 {
     switch (node->op) {
+    case MO_OP_MASK: return mask_text(gen, node, a, index);
     case MO_OP_CLAMP:
         return mo_arena_printf(gen->arena, "mo_clamp(%s, %s, %s)", a, mo_gen_number(gen, node->min),
                                mo_gen_number(gen, node->max));

@@ -29,8 +29,10 @@ const char *mo_gen_type(mo_dtype dtype);
 /* A number as a float literal that reads back exactly after rounding to f32. */
 const char *mo_gen_number(mo_gen *gen, double number);
 
-/* C expression of a pointwise node of operands a and b (b unused for unary operators). */
-const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b);
+/* C expression of a pointwise node of operands a and b (b unused for unary operators); index[axis] is the expression for
+ * an axis, which a mask looks at. */
+const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b,
+                             const char *const index[MO_MAX_AXES]);
 
 /* "mo_sum_op", "mo_max_op", "mo_min_op" of a reduction. */
 const char *mo_gen_reduction(mo_op op);

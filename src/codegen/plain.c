@@ -63,7 +63,7 @@ static const char *value(mo_gen *gen, scope *s, int node)
     } else {
         const char *a = value(gen, s, n->in[0]);
         const char *b = n->n_in > 1 ? value(gen, s, n->in[1]) : "";
-        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b));
+        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, s->index));
     }
     s->value[node] = name;
     return name;

@@ -88,7 +88,7 @@ static const char *scalar_value(row_gen *r, int node)
     } else {
         const char *a = scalar_value(r, n->in[0]);
         const char *b = n->n_in > 1 ? scalar_value(r, n->in[1]) : "";
-        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b));
+        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, r->index));
     }
     r->scalar[node] = name;
     return name;
@@ -126,10 +126,13 @@ static const char *element_value(row_gen *r, int node, int pass)
     if (n->op == MO_OP_ITER || (r->kept[node] && pass > r->level[node])) {
         name = mo_arena_printf(gen->arena, r->s->resident ? "%s[i][v]" : "%s[v]", row_array(r, node));
     } else {
+        const char *index[MO_MAX_AXES];
+        memcpy(index, r->index, sizeof index);
+        index[r->s->row_axis] = mo_arena_printf(gen->arena, "(%s + v)", r->index[r->s->row_axis]);
         const char *a = element_value(r, n->in[0], pass);
         const char *b = n->n_in > 1 ? element_value(r, n->in[1], pass) : "";
         name = mo_gen_value_name(gen, node);
-        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b));
+        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, index));
         if (r->kept[node]) mo_gen_line(gen, "%s[i][v] = %s;", row_array(r, node), name);
     }
     r->element[node] = name;

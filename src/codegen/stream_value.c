@@ -122,7 +122,7 @@ const char *mo_stream_gen_value(mo_stream_gen *w, int node)
     } else {
         const char *a = mo_stream_gen_value(w, n->in[0]);
         const char *b = n->n_in > 1 ? mo_stream_gen_value(w, n->in[1]) : "";
-        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b));
+        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, w->index));
     }
     w->value[node] = name;
     return name;

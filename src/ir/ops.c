@@ -20,7 +20,7 @@ const mo_op_facts *mo_op_get(mo_op op)
 bool mo_op_is_pointwise(mo_op op)
 {
     mo_op_kind kind = mo_op_kind_of(op);
-    return kind == MO_KIND_UNARY || kind == MO_KIND_BINARY;
+    return kind == MO_KIND_UNARY || kind == MO_KIND_BINARY || op == MO_OP_MASK;
 }
 
 bool mo_op_find(const char *name, mo_op *op)

@@ -193,6 +193,8 @@ static bool same_node(const mo_prim_node *a, const mo_prim_node *b)
     if (memcmp(&a->min, &b->min, sizeof a->min) != 0 || memcmp(&a->max, &b->max, sizeof a->max) != 0)
         return false;
     if (a->approximate_tanh != b->approximate_tanh) return false;
+    if (a->mask_rows != b->mask_rows || a->mask_columns != b->mask_columns || a->mask_offset != b->mask_offset)
+        return false;
     if (a->op == MO_OP_ITER) return same_access(&a->access, &b->access);
     bool same = true, crossed = a->n_in == 2 && commutes(a->op);
     for (int i = 0; i < a->n_in; i++) {
@@ -246,6 +248,8 @@ void mo_prim_rename_axis(mo_prim *g, int from, int to)
         node->axes = renamed(node->axes, from, to);
         node->reduced = renamed(node->reduced, from, to);
         node->const_axes = renamed(node->const_axes, from, to);
+        if (node->mask_rows == from + 1) node->mask_rows = (int8_t)(to + 1);
+        if (node->mask_columns == from + 1) node->mask_columns = (int8_t)(to + 1);
         if (node->op == MO_OP_ITER) rename_access(&node->access, from, to);
     }
     for (int s = 0; s < g->n_savers; s++) rename_access(&g->savers[s].access, from, to);

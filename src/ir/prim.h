@@ -52,6 +52,9 @@ typedef struct {
     mo_axes const_axes; /* CONST: the number is the product of these axes' extents (a mean's n); 0: plain */
     double min, max;    /* CLAMP */
     bool approximate_tanh; /* GELU */
+    /* MASK: keeps what has index(columns) <= index(rows) + offset, -inf elsewhere; 1 + axis, 0: index 0 */
+    int8_t mask_rows, mask_columns;
+    int64_t mask_offset;
     mo_access access;      /* ITER: what is read */
 } mo_prim_node;
 
@@ -111,6 +114,15 @@ void mo_prim_merge_axes(mo_prim *g);
 
 /* Drops nodes that no saver needs and merges equal nodes (common subexpressions); keeps the order. */
 void mo_prim_clean(mo_prim *g);
+
+/* Axes whose indices a node looks at. */
+static inline mo_axes mo_mask_axes(const mo_prim_node *node)
+{
+    mo_axes axes = 0;
+    if (node->op == MO_OP_MASK && node->mask_rows > 0) axes |= 1u << (node->mask_rows - 1);
+    if (node->op == MO_OP_MASK && node->mask_columns > 0) axes |= 1u << (node->mask_columns - 1);
+    return axes;
+}
 
 int64_t mo_prim_extent(const mo_prim *g, mo_axes axes); /* product of extents */
 static inline int mo_axes_count(mo_axes axes)

@@ -49,13 +49,14 @@ static void merge(mo_prim *g, int outer, int inner)
     g->axes[inner].extent *= g->axes[outer].extent;
 }
 
-/* Both parts of axes that were split stay as they are: merged with others they would run over one and a half
- * dimensions, which nothing could tell from the strides any more. */
-static mo_axes split_axes(const mo_prim *g)
+/* Axes that stay as they are: those whose index a mask looks at, and both parts of axes that were split (merged with
+ * others they would run over one and a half dimensions, which nothing could tell from the strides any more). */
+static mo_axes kept_axes(const mo_prim *g)
 {
     mo_axes split = 0;
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_access *access = &g->nodes[i].access;
+        split |= mo_mask_axes(&g->nodes[i]);
         for (int d = 0; g->nodes[i].op == MO_OP_ITER && d < access->rank; d++)
             if (access->dim_inner[d] > 0)
                 split |= 1u << access->dim_axis[d] | 1u << (access->dim_inner[d] - 1);
@@ -65,7 +66,7 @@ static mo_axes split_axes(const mo_prim *g)
 
 void mo_prim_merge_axes(mo_prim *g)
 {
-    mo_axes split = split_axes(g);
+    mo_axes kept = kept_axes(g);
     for (int i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].op == MO_OP_ITER) g->nodes[i].access.rank = -1;
     for (int s = 0; s < g->n_savers; s++) g->savers[s].access.rank = -1;
@@ -74,7 +75,7 @@ void mo_prim_merge_axes(mo_prim *g)
         changed = false;
         for (int outer = 0; outer < g->n_axes; outer++)
             for (int inner = 0; inner < g->n_axes; inner++)
-                if (outer != inner && !((split >> outer | split >> inner) & 1u) &&
+                if (outer != inner && !((kept >> outer | kept >> inner) & 1u) &&
                     can_merge(g, outer, inner)) {
                     merge(g, outer, inner);
                     changed = true;

@@ -53,6 +53,11 @@ static void print_node(mo_str *out, const mo_prim *g, int index)
         print_number(out, " min ", node->min);
         print_number(out, " max ", node->max);
     }
+    if (node->op == MO_OP_MASK) {
+        mo_str_add(out, " of ");
+        print_axes(out, g, mo_mask_axes(node));
+        mo_str_printf(out, " offset %lld", (long long)node->mask_offset);
+    }
     if (node->op == MO_OP_GELU) mo_str_add(out, node->approximate_tanh ? " tanh" : " none");
     if (node->reduced != 0) {
         mo_str_add(out, " over ");
@@ -90,7 +95,8 @@ mo_hash128 mo_prim_hash(const mo_prim *g, uint64_t seed)
         const mo_prim_node *n = &g->nodes[i];
         const int64_t facts[] = {
             n->op,    n->n_in,    n->in[0],      n->n_in > 1 ? n->in[1] : 0, n->axes, n->reduced,
-            n->dtype, n->compute, n->const_axes, n->approximate_tanh};
+            n->dtype, n->compute, n->const_axes, n->approximate_tanh,
+            n->mask_rows, n->mask_columns, n->mask_offset};
         const double numbers[] = {n->number, n->min, n->max};
         mo_str_add_bytes(&bytes, facts, sizeof facts);
         mo_str_add_bytes(&bytes, numbers, sizeof numbers);
@@ -126,7 +132,9 @@ static const char *check_node(const mo_prim *g, int index)
         return node->axes == (joined & ~node->reduced) ? NULL : "axes of a reduction disagree";
     case MO_KIND_STRUCTURE:
         if (node->op == MO_OP_CONST) return node->axes == 0 ? NULL : "a number with axes";
-        return NULL;
+        if (node->op != MO_OP_MASK) return NULL;
+        if ((mo_mask_axes(node) & ~joined) != 0) return "a mask over an axis that its operand lacks";
+        return node->axes == joined && node->reduced == 0 ? NULL : "pointwise axes disagree";
     default: return "operator that is not primitive";
     }
 }

@@ -170,6 +170,7 @@ const char *mo_stream_analyse(mo_arena *arena, const mo_kernel *kernel, mo_strea
         MO_FOR_AXES(a, g->nodes[i].axes)
             if (kernel->schedule.place[a] != MO_PLACE_GRID) inside |= 1u << a;
         bool placed = stream->role[i] == MO_ROLE_LOOP || stream->role[i] == MO_ROLE_RESIDENT;
+        if (g->nodes[i].op == MO_OP_MASK && placed) return "a mask in front of a product";
         if (inside >> k & 1u && !placed) return "a value in the loop that nothing accumulates";
     }
     for (int s = 0; s < g->n_savers; s++)

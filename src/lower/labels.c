@@ -101,9 +101,7 @@ static bool label_operator(mo_label_set *set, const mo_node *node, mo_node_label
     case MO_KIND_REDUCE: label_reduction(set, &node->attrs, labels); return true;
     case MO_KIND_UNARY:
     case MO_KIND_BINARY: break;
-    case MO_KIND_COMPOUND:
-        if (node->op == MO_OP_CAUSAL_MASK) return false;
-        break;
+    case MO_KIND_COMPOUND: break;
     case MO_KIND_VIEW:
     case MO_KIND_STRUCTURE: return false;
     }

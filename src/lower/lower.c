@@ -125,6 +125,19 @@ static int lower_matmul(lowering *low, const mo_node *node, const mo_node_labels
     return mo_prim_matmul(low->graph, a, b, 1u << axis_of(low, k));
 }
 
+static int lower_mask(lowering *low, const mo_node *node, const mo_node_labels *labels, int x)
+{
+    const mo_labels *dims = &labels->output;
+    int rows = dims->var[dims->rank - 2], columns = dims->var[dims->rank - 1];
+    mo_prim_node mask = {.op = MO_OP_MASK, .n_in = 1, .in = {x, 0}, .mask_offset = node->attrs.offset};
+    mask.axes = low->graph->nodes[x].axes;
+    mask.dtype = low->graph->nodes[x].dtype;
+    mask.compute = low->graph->nodes[x].compute;
+    if (rows >= 0) mask.mask_rows = (int8_t)(1 + axis_of(low, rows));
+    if (columns >= 0) mask.mask_columns = (int8_t)(1 + axis_of(low, columns));
+    return mo_prim_append(low->graph, mask);
+}
+
 static int lower_operator(lowering *low, const mo_node *node, const mo_node_labels *labels)
 {
     mo_prim *g = low->graph;
@@ -138,6 +151,7 @@ static int lower_operator(lowering *low, const mo_node *node, const mo_node_labe
         return reduce(g, node->op, x, reduced_axes(low, node, labels));
     default: break;
     }
+    if (node->op == MO_OP_CAUSAL_MASK) return lower_mask(low, node, labels, x);
     if (node->op == MO_OP_SOFTMAX) return lower_softmax(g, x, reduced_axes(low, node, labels));
     return lower_norm(low, node, labels, x);
 }

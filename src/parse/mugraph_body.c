@@ -216,6 +216,27 @@ static bool read_approximate(const mo_mugraph_reader *m, const mo_json *object, 
            mo_reader_fail(&m->reader, value, NULL, "'approximate' is \"none\" or \"tanh\"");
 }
 
+/* An axis of the operand, or null for index 0. */
+static bool read_mask_axis(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object, const char *key,
+                           mo_axes axes, int8_t *axis)
+{
+    const mo_json *value = mo_json_get(object, key);
+    int a = -1;
+    if (value == NULL) return mo_reader_fail(&m->reader, object, NULL, "a mask has rows, columns and an offset");
+    if (value->kind != MO_JSON_NULL && !mo_mugraph_read_axis(m, body, value, &a)) return false;
+    *axis = (int8_t)(a + 1);
+    return a < 0 || axes >> a & 1u || mo_reader_fail(&m->reader, value, NULL, "the operand does not have this axis");
+}
+
+static bool read_mask(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object, mo_prim_node *node)
+{
+    const mo_json *offset;
+    if (!read_mask_axis(m, body, object, "rows", node->axes, &node->mask_rows)) return false;
+    if (!read_mask_axis(m, body, object, "columns", node->axes, &node->mask_columns)) return false;
+    if (!mo_reader_member(&m->reader, object, "a mask", "offset", MO_JSON_NUMBER, &offset)) return false;
+    return mo_reader_int(&m->reader, offset, &node->mask_offset);
+}
+
 /* Operators with operands. */
 static bool read_operator(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object,
                           mo_prim_node *node)
@@ -230,11 +251,17 @@ static bool read_operator(const mo_mugraph_reader *m, const mo_prim *body, const
         keys[n_keys++] = "min";
         keys[n_keys++] = "max";
     }
+    if (node->op == MO_OP_MASK) {
+        keys[n_keys++] = "rows";
+        keys[n_keys++] = "columns";
+        keys[n_keys++] = "offset";
+    }
     if (!mo_reader_check_keys(&m->reader, object, mo_op_name(node->op), keys, n_keys)) return false;
     if (!read_operands(m, body, object, node)) return false;
     if (reduces && !read_reduced(m, body, object, node)) return false;
     if (node->op == MO_OP_CLAMP && !read_clamp(m, object, node)) return false;
     if (node->op == MO_OP_GELU && !read_approximate(m, object, node)) return false;
+    if (node->op == MO_OP_MASK && !read_mask(m, body, object, node)) return false;
     return check_axis_list(m, body, object, "axes", node->axes);
 }
 

@@ -114,6 +114,8 @@ static bool same_form(const mo_prim_node *a, const mo_prim_node *b)
     case MO_OP_CAST: return a->dtype == b->dtype;
     case MO_OP_CLAMP: return same_bits(a->min, b->min) && same_bits(a->max, b->max);
     case MO_OP_GELU: return a->approximate_tanh == b->approximate_tanh;
+    case MO_OP_MASK:
+        return a->mask_rows == b->mask_rows && a->mask_columns == b->mask_columns && a->mask_offset == b->mask_offset;
     case MO_OP_POW: return a->in[1] == b->in[1]; /* the number, in the cleaned graph */
     default: return true;
     }
@@ -151,7 +153,7 @@ static bool evaluate(mo_algebra *s, int form, const int in[2], mo_axes reduced, 
 {
     mo_prim_node node = s->forms[form];
     mo_prim_operand operands[2] = {{NULL, NULL}, {NULL, NULL}};
-    mo_axes joined = node.axes;
+    mo_axes joined = node.n_in == 0 ? node.axes : 0;
     for (int i = 0; i < node.n_in; i++) {
         const mo_algebra_value *v = &s->values[in[i]];
         operands[i] = (mo_prim_operand){&v->facts, v->elements};

@@ -109,7 +109,7 @@ static inline bool mo_algebra_commutes(mo_op op)
 /* Operators that do something: no iterators, numbers, accumulators. */
 static inline bool mo_algebra_counts(const mo_prim_node *node)
 {
-    return mo_op_kind_of(node->op) != MO_KIND_STRUCTURE;
+    return mo_op_kind_of(node->op) != MO_KIND_STRUCTURE || node->op == MO_OP_MASK;
 }
 
 /* algebra_enumerate.c: fills the space. */

@@ -171,7 +171,10 @@ static bool ends_before_parts(const splitting *s)
 bool mo_split_axis(mo_arena *arena, const mo_prim *graph, int axis, int64_t parts, mo_split *split)
 {
     mo_axes reduced = 0;
-    for (int i = 0; i < graph->n_nodes; i++) reduced |= graph->nodes[i].reduced;
+    for (int i = 0; i < graph->n_nodes; i++) {
+        reduced |= graph->nodes[i].reduced;
+        if (mo_mask_axes(&graph->nodes[i]) >> axis & 1u) return false; /* it looks at the whole index */
+    }
     for (int i = 0; i < graph->n_savers; i++)
         if (graph->nodes[graph->savers[i].node].axes >> axis & 1u) return false;
     if (!(reduced >> axis & 1u) || graph->n_axes == MO_MAX_AXES || is_split(graph, axis)) return false;

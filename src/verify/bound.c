@@ -376,6 +376,8 @@ void mo_forms_prim(const mo_dims *dims, const mo_bound_prim *body, mo_form_rules
         } else if (node->op == MO_OP_CAST &&
                    mo_cast_is_identity(body->graph->nodes[node->in[0]].dtype, node->dtype)) {
             r = *a;
+        } else if (node->op == MO_OP_MASK) {
+            r = *a;
         } else if (node->op != MO_OP_CONST) {
             double exponent = node->n_in > 1 ? body->graph->nodes[node->in[1]].number : 0;
             r = pointwise_form((pointwise){node->op, node->approximate_tanh, exponent}, a, b, rules);

@@ -230,6 +230,7 @@ RULE(CLAMP)
 #define field_BROADCAST_TO NULL
 #define field_ITER NULL
 #define field_CONST NULL
+#define field_MASK NULL
 
 static field_rule *const rules[MO_OP_COUNT] = {
 #define MO_OP(id, ...) [MO_OP_##id] = field_##id,

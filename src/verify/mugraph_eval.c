@@ -155,12 +155,24 @@ static void iterator_along(const scope *s, const mo_prim_node *node, const int64
                           out);
 }
 
+static void mask_along(const mo_prim_node *node, const int64_t *at, int axis, int64_t n, mo_fval *out)
+{
+    int rows = node->mask_rows - 1, columns = node->mask_columns - 1;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = rows < 0 ? 0 : at[rows] + (axis >= 0 && axis == rows ? i : 0);
+        int64_t column = columns < 0 ? 0 : at[columns] + (axis >= 0 && axis == columns ? i : 0);
+        if (column > row + node->mask_offset) out[i] = mo_fval_special(MO_FV_NEG_INF);
+    }
+}
+
 static void pointwise_along(const scope *s, const mo_prim_node *node, int64_t *at, int axis, int64_t n,
                             mo_fval *out)
 {
     const mo_field *f = s->e->draw->field;
     operand_along(s, node->in[0], at, axis, n, out);
-    if (node->op == MO_OP_POW) {
+    if (node->op == MO_OP_MASK) {
+        mask_along(node, at, axis, n, out);
+    } else if (node->op == MO_OP_POW) {
         double exponent = s->body->nodes[node->in[1]].number;
         for (int64_t i = 0; i < n; i++) out[i] = mo_field_pow(f, out[i], exponent);
     } else if (node->op == MO_OP_DIV && (axis < 0 || !(s->body->nodes[node->in[1]].axes >> axis & 1u))) {

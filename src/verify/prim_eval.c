@@ -2,6 +2,7 @@
 #include "verify/prim_eval.h"
 
 #include "base/status.h"
+#include "verify/program_eval.h"
 
 /* A nest of loops over some axes that moves up to two positions along. */
 typedef struct {
@@ -77,6 +78,23 @@ static void read_tensor(const mo_instance *instance, const mo_prim_node *node, m
     while (nest_next(&n));
 }
 
+/* Small masks are random patterns, as those of small programs. */
+static void mask(const mo_field *f, const mo_instance *instance, const mo_prim_node *node, const mo_fval *x, mo_fval *out)
+{
+    int rows = node->mask_rows - 1, columns = node->mask_columns - 1;
+    int at[MO_MAX_AXES] = {0};
+    for (int64_t i = 0, n = mo_instance_size(instance, node->axes); i < n; i++) {
+        bool keep = mo_mask_keeps(f, node->mask_offset, rows < 0 ? 0 : at[rows], columns < 0 ? 0 : at[columns],
+                                  columns < 0 ? 1 : instance->extent[columns]);
+        out[i] = keep ? x[i] : mo_fval_special(MO_FV_NEG_INF);
+        for (int a = MO_MAX_AXES - 1; a >= 0; a--) {
+            if (!(node->axes >> a & 1u)) continue;
+            if (++at[a] < instance->extent[a]) break;
+            at[a] = 0;
+        }
+    }
+}
+
 static void pointwise(const mo_field *f, const mo_instance *instance, const mo_prim_node *node,
                       const mo_prim_operand *operands, mo_fval *out)
 {
@@ -145,6 +163,8 @@ void mo_prim_eval_node(const mo_field *f, const mo_instance *instance, const mo_
     }
     if (node->op == MO_OP_ITER) {
         read_tensor(instance, node, out);
+    } else if (node->op == MO_OP_MASK) {
+        mask(f, instance, node, operands[0].values, out);
     } else {
         MO_CHECK(node->op == MO_OP_CONST);
         *out = node->const_axes == 0 ? mo_field_constant(f, node->number)

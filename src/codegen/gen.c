@@ -83,8 +83,8 @@ static const char *mask_text(mo_gen *gen, const mo_prim_node *node, const char *
     const char *row = node->mask_rows > 0 ? index[node->mask_rows - 1] : "0";
     const char *column = node->mask_columns > 0 ? index[node->mask_columns - 1] : "0";
     MO_CHECK(row != NULL && column != NULL);
-    return mo_arena_printf(gen->arena, "%s <= %s + (%lld) ? %s : %s", column, row, (long long)node->mask_offset, a,
-                           mo_gen_number(gen, -HUGE_VAL));
+    return mo_arena_printf(gen->arena, "%s <= %s + (%lld) ? %s : %s", column, row,
+                           (long long)node->mask_offset, a, mo_gen_number(gen, -HUGE_VAL));
 }
 
 const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b,

@@ -29,8 +29,8 @@ const char *mo_gen_type(mo_dtype dtype);
 /* A number as a float literal that reads back exactly after rounding to f32. */
 const char *mo_gen_number(mo_gen *gen, double number);
 
-/* C expression of a pointwise node of operands a and b (b unused for unary operators); index[axis] is the expression for
- * an axis, which a mask looks at. */
+/* C expression of a pointwise node of operands a and b (b unused for unary operators); index[axis] is the
+ * expression for an axis, which a mask looks at. */
 const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b,
                              const char *const index[MO_MAX_AXES]);
 

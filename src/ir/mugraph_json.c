@@ -230,7 +230,8 @@ static void write_attributes(mo_json_writer *w, const mo_prim *body, const mo_pr
         mo_json_write_string(w, "approximate", node->approximate_tanh ? "tanh" : "none");
     if (node->op == MO_OP_MASK) {
         mo_json_write_string(w, "rows", node->mask_rows > 0 ? body->axes[node->mask_rows - 1].name : NULL);
-        mo_json_write_string(w, "columns", node->mask_columns > 0 ? body->axes[node->mask_columns - 1].name : NULL);
+        mo_json_write_string(w, "columns",
+                             node->mask_columns > 0 ? body->axes[node->mask_columns - 1].name : NULL);
         mo_json_write_int(w, "offset", node->mask_offset);
     }
     if (node->reduced != 0) write_axis_names(w, "over", body, node->reduced);

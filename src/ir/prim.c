@@ -193,7 +193,8 @@ static bool same_node(const mo_prim_node *a, const mo_prim_node *b)
     if (memcmp(&a->min, &b->min, sizeof a->min) != 0 || memcmp(&a->max, &b->max, sizeof a->max) != 0)
         return false;
     if (a->approximate_tanh != b->approximate_tanh) return false;
-    if (a->mask_rows != b->mask_rows || a->mask_columns != b->mask_columns || a->mask_offset != b->mask_offset)
+    if (a->mask_rows != b->mask_rows || a->mask_columns != b->mask_columns ||
+        a->mask_offset != b->mask_offset)
         return false;
     if (a->op == MO_OP_ITER) return same_access(&a->access, &b->access);
     bool same = true, crossed = a->n_in == 2 && commutes(a->op);

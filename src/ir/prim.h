@@ -55,7 +55,7 @@ typedef struct {
     /* MASK: keeps what has index(columns) <= index(rows) + offset, -inf elsewhere; 1 + axis, 0: index 0 */
     int8_t mask_rows, mask_columns;
     int64_t mask_offset;
-    mo_access access;      /* ITER: what is read */
+    mo_access access; /* ITER: what is read */
 } mo_prim_node;
 
 /* An output saver: `node` is written through `access`. */

@@ -49,8 +49,9 @@ static void merge(mo_prim *g, int outer, int inner)
     g->axes[inner].extent *= g->axes[outer].extent;
 }
 
-/* Axes that stay as they are: those whose index a mask looks at, and both parts of axes that were split (merged with
- * others they would run over one and a half dimensions, which nothing could tell from the strides any more). */
+/* Axes that stay as they are: those whose index a mask looks at, and both parts of axes that were split
+ * (merged with others they would run over one and a half dimensions, which nothing could tell from the
+ * strides any more). */
 static mo_axes kept_axes(const mo_prim *g)
 {
     mo_axes split = 0;
@@ -75,8 +76,7 @@ void mo_prim_merge_axes(mo_prim *g)
         changed = false;
         for (int outer = 0; outer < g->n_axes; outer++)
             for (int inner = 0; inner < g->n_axes; inner++)
-                if (outer != inner && !((kept >> outer | kept >> inner) & 1u) &&
-                    can_merge(g, outer, inner)) {
+                if (outer != inner && !((kept >> outer | kept >> inner) & 1u) && can_merge(g, outer, inner)) {
                     merge(g, outer, inner);
                     changed = true;
                 }

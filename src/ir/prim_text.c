@@ -93,10 +93,13 @@ mo_hash128 mo_prim_hash(const mo_prim *g, uint64_t seed)
         mo_str_add_bytes(&bytes, &g->axes[a].extent, sizeof g->axes[a].extent);
     for (int i = 0; i < g->n_nodes; i++) {
         const mo_prim_node *n = &g->nodes[i];
-        const int64_t facts[] = {
-            n->op,    n->n_in,    n->in[0],      n->n_in > 1 ? n->in[1] : 0, n->axes, n->reduced,
-            n->dtype, n->compute, n->const_axes, n->approximate_tanh,
-            n->mask_rows, n->mask_columns, n->mask_offset};
+        const int64_t facts[] = {n->op,         n->n_in,
+                                 n->in[0],      n->n_in > 1 ? n->in[1] : 0,
+                                 n->axes,       n->reduced,
+                                 n->dtype,      n->compute,
+                                 n->const_axes, n->approximate_tanh,
+                                 n->mask_rows,  n->mask_columns,
+                                 n->mask_offset};
         const double numbers[] = {n->number, n->min, n->max};
         mo_str_add_bytes(&bytes, facts, sizeof facts);
         mo_str_add_bytes(&bytes, numbers, sizeof numbers);

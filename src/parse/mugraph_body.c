@@ -217,18 +217,21 @@ static bool read_approximate(const mo_mugraph_reader *m, const mo_json *object, 
 }
 
 /* An axis of the operand, or null for index 0. */
-static bool read_mask_axis(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object, const char *key,
-                           mo_axes axes, int8_t *axis)
+static bool read_mask_axis(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object,
+                           const char *key, mo_axes axes, int8_t *axis)
 {
     const mo_json *value = mo_json_get(object, key);
     int a = -1;
-    if (value == NULL) return mo_reader_fail(&m->reader, object, NULL, "a mask has rows, columns and an offset");
+    if (value == NULL)
+        return mo_reader_fail(&m->reader, object, NULL, "a mask has rows, columns and an offset");
     if (value->kind != MO_JSON_NULL && !mo_mugraph_read_axis(m, body, value, &a)) return false;
     *axis = (int8_t)(a + 1);
-    return a < 0 || axes >> a & 1u || mo_reader_fail(&m->reader, value, NULL, "the operand does not have this axis");
+    return a < 0 || axes >> a & 1u ||
+           mo_reader_fail(&m->reader, value, NULL, "the operand does not have this axis");
 }
 
-static bool read_mask(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object, mo_prim_node *node)
+static bool read_mask(const mo_mugraph_reader *m, const mo_prim *body, const mo_json *object,
+                      mo_prim_node *node)
 {
     const mo_json *offset;
     if (!read_mask_axis(m, body, object, "rows", node->axes, &node->mask_rows)) return false;

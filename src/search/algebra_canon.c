@@ -53,7 +53,8 @@ static mo_hash128 node_hash(const mo_prim_node *node, const mo_hash128 *hashes)
     key.min = bits(node->min);
     key.max = bits(node->max);
     key.attributes = (node->op == MO_OP_CAST ? 2 + (uint64_t)node->dtype * 2 : 0) + node->approximate_tanh;
-    key.mask = ((uint64_t)node->mask_rows << 56) + ((uint64_t)node->mask_columns << 48) + (uint64_t)node->mask_offset;
+    key.mask = ((uint64_t)node->mask_rows << 56) + ((uint64_t)node->mask_columns << 48) +
+               (uint64_t)node->mask_offset;
     for (int j = 0; j < node->n_in; j++) key.in[j] = hashes[node->in[j]];
     if (node->n_in == 2 && mo_algebra_commutes(node->op) &&
         memcmp(&key.in[0], &key.in[1], sizeof key.in[0]) > 0) {

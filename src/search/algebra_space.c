@@ -115,7 +115,8 @@ static bool same_form(const mo_prim_node *a, const mo_prim_node *b)
     case MO_OP_CLAMP: return same_bits(a->min, b->min) && same_bits(a->max, b->max);
     case MO_OP_GELU: return a->approximate_tanh == b->approximate_tanh;
     case MO_OP_MASK:
-        return a->mask_rows == b->mask_rows && a->mask_columns == b->mask_columns && a->mask_offset == b->mask_offset;
+        return a->mask_rows == b->mask_rows && a->mask_columns == b->mask_columns &&
+               a->mask_offset == b->mask_offset;
     case MO_OP_POW: return a->in[1] == b->in[1]; /* the number, in the cleaned graph */
     default: return true;
     }

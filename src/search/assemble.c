@@ -1,5 +1,7 @@
 #include "search/assemble.h"
 
+#include "search/unfused.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -39,6 +41,7 @@ mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_low
     for (int i = 0; i < lowered->n_subprograms; i++)
         kernels += partitions[i] == NULL ? 1 : partitions[i]->n_kernels + partitions[i]->n_intermediates;
     mo_mugraph *graph = mo_mugraph_new(arena, program, kernels);
+    mo_widen_between(graph);
     int at = 0;
     for (int i = 0; i < lowered->n_subprograms; i++) {
         const mo_partition *p = partitions[i];

@@ -21,7 +21,8 @@ typedef struct {
 } mo_split;
 
 /* Splits `axis` into `parts` (a divisor of its extent, smaller than it). False where it is not reduced, is
- * free in an output, or something needs all of it at once (a value over both axes behind a reduction, a mask). */
+ * free in an output, or something needs all of it at once (a value over both axes behind a reduction, a
+ * mask). */
 bool mo_split_axis(mo_arena *arena, const mo_prim *graph, int axis, int64_t parts, mo_split *split);
 
 #endif

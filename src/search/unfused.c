@@ -1,5 +1,6 @@
 #include "search/unfused.h"
 
+#include "ir/window.h"
 #include "search/schedules.h"
 
 #define RANKS 8
@@ -16,7 +17,9 @@ static bool feeds_product(const mo_program *program, int tensor)
     for (int n = 0; n < program->n_nodes; n++) {
         const mo_node *node = &program->nodes[n];
         if (node->op != MO_OP_MATMUL) continue;
-        if (node->inputs[0].tensor == tensor || node->inputs[1].tensor == tensor) return true;
+        for (int i = 0; i < 2; i++)
+            if (node->inputs[i].tensor >= 0 && mo_window_root(program, node->inputs[i].tensor) == tensor)
+                return true;
     }
     return false;
 }
@@ -27,6 +30,19 @@ static bool is_read(const mo_program *program, int tensor)
         for (int i = 0; i < program->nodes[n].n_inputs; i++)
             if (program->nodes[n].inputs[i].tensor == tensor) return true;
     return false;
+}
+
+void mo_widen_between(mo_mugraph *graph)
+{
+    const mo_program *program = graph->program;
+    for (int t = program->n_inputs; t < program->n_tensors; t++) {
+        mo_mutensor *tensor = &graph->tensors[t];
+        if (tensor->window_of == 0 && tensor->output < 0 && !feeds_product(program, t))
+            tensor->dtype = MO_F32;
+    }
+    for (int t = program->n_inputs; t < program->n_tensors; t++)
+        if (graph->tensors[t].window_of > 0)
+            graph->tensors[t].dtype = graph->tensors[graph->tensors[t].window_of - 1].dtype;
 }
 
 /* An output in 16 bits that other nodes read is stored twice, for them in f32. */

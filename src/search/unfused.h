@@ -16,6 +16,10 @@ mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowe
                        const mo_device *device, int rank, mo_width width);
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered);
 
+/* What goes from one subprogram to another is stored in f32, unless products read it: cutting the program
+ * where data is moved must not cost accuracy. */
+void mo_widen_between(mo_mugraph *graph);
+
 /* Stored type of each of the program's tensors, with room for `more` intermediates. */
 mo_dtype *mo_tensor_dtypes(mo_arena *arena, const mo_program *program, int more);
 

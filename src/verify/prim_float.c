@@ -65,11 +65,11 @@ static double reduce(const evaluation *e, const mo_prim_node *node, int *at)
     MO_FOR_AXES(a, node->reduced) at[a] = 0;
     do {
         double x = operand(e, node->in[0], at);
-    if (node->op == MO_OP_MASK) {
-        int64_t row = node->mask_rows > 0 ? at[node->mask_rows - 1] : 0;
-        int64_t column = node->mask_columns > 0 ? at[node->mask_columns - 1] : 0;
-        return column <= row + node->mask_offset ? x : -HUGE_VAL;
-    }
+        if (node->op == MO_OP_MASK) {
+            int64_t row = node->mask_rows > 0 ? at[node->mask_rows - 1] : 0;
+            int64_t column = node->mask_columns > 0 ? at[node->mask_columns - 1] : 0;
+            return column <= row + node->mask_offset ? x : -HUGE_VAL;
+        }
         if (node->op == MO_OP_MATMUL) x *= operand(e, node->in[1], at);
         acc = first ? x : combine(node->op, acc, x);
         first = false;

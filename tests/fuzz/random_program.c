@@ -480,12 +480,148 @@ static void matmul(generator *g)
     close_node(g, result);
 }
 
+/* ---- data movement ---- */
+
+static void transpose(generator *g, int a)
+{
+    value v = g->values[a], r = v;
+    int64_t perm[MAX_DIMS];
+    for (int d = 0; d < v.rank; d++) perm[d] = d;
+    for (int d = v.rank - 1; d > 0; d--) {
+        int other = below(g, d + 1);
+        int64_t kept = perm[d];
+        perm[d] = perm[other];
+        perm[other] = kept;
+    }
+    for (int d = 0; d < v.rank; d++) r.dim[d] = v.dim[perm[d]];
+    open_node(g, "transpose", a, -1);
+    mo_str_add(&g->nodes, ", \"perm\": ");
+    print_list(&g->nodes, perm, v.rank);
+    close_node(g, r);
+}
+
+static void slice(generator *g, int a)
+{
+    value v = g->values[a];
+    int axis = below(g, v.rank);
+    if (v.dim[axis] == 1) return;
+    int64_t start = below(g, (int)v.dim[axis]), stop = start + 1 + below(g, (int)(v.dim[axis] - start));
+    open_node(g, "slice", a, -1);
+    mo_str_printf(&g->nodes, ", \"axis\": %d, \"start\": %lld, \"stop\": %lld", axis, (long long)start,
+                  (long long)stop);
+    v.dim[axis] = stop - start;
+    close_node(g, v);
+}
+
+/* Two neighbours become one, or one becomes two. */
+static void reshape(generator *g, int a)
+{
+    value v = g->values[a], r = v;
+    int at = below(g, v.rank);
+    int64_t factor = v.dim[at] % 3 == 0 ? 3 : v.dim[at] % 2 == 0 ? 2 : 1;
+    if (v.rank > 1 && (v.rank == MAX_DIMS || chance(g, 50))) {
+        at = below(g, v.rank - 1);
+        r.dim[at] *= r.dim[at + 1];
+        for (int d = at + 1; d + 1 < v.rank; d++) r.dim[d] = v.dim[d + 1];
+        r.rank--;
+    } else if (v.rank < MAX_DIMS) {
+        for (int d = v.rank; d > at + 1; d--) r.dim[d] = v.dim[d - 1];
+        r.dim[at] = v.dim[at] / factor;
+        r.dim[at + 1] = factor;
+        r.rank++;
+    }
+    open_node(g, "reshape", a, -1);
+    mo_str_add(&g->nodes, ", \"shape\": ");
+    print_list(&g->nodes, r.dim, r.rank);
+    close_node(g, r);
+}
+
+static void concat(generator *g, int a)
+{
+    value v = g->values[a], w = v, r = v;
+    int axis = below(g, v.rank);
+    w.dim[axis] = 1 + below(g, 9);
+    r.dim[axis] += w.dim[axis];
+    if (elements(&r) > MOST_ELEMENTS) return;
+    int b = add_input(g, w);
+    bool first = chance(g, 50);
+    open_node(g, "concat", first ? a : b, first ? b : a);
+    mo_str_printf(&g->nodes, ", \"axis\": %d", axis - (chance(g, 30) ? v.rank : 0));
+    r.size = fmax(v.size, 4.0);
+    r.positive = false;
+    close_node(g, r);
+}
+
+static void broadcast_to(generator *g, int a)
+{
+    value v = g->values[a], r = v;
+    if (v.rank < MAX_DIMS && chance(g, 50)) {
+        for (int d = v.rank; d > 0; d--) r.dim[d] = v.dim[d - 1];
+        r.dim[0] = random_extent(g);
+        r.rank++;
+    }
+    for (int d = 0; d < r.rank; d++)
+        if (r.dim[d] == 1) r.dim[d] = random_extent(g);
+    if (elements(&r) > MOST_ELEMENTS) return;
+    open_node(g, "broadcast_to", a, -1);
+    mo_str_add(&g->nodes, ", \"shape\": ");
+    print_list(&g->nodes, r.dim, r.rank);
+    close_node(g, r);
+}
+
+/* A split into two, of which the second is the value that goes on. */
+static void split(generator *g, int a)
+{
+    value v = g->values[a], first = v, second = v;
+    int axis = below(g, v.rank);
+    if (v.dim[axis] < 2 || g->n_values > MAX_VALUES - 6) return;
+    first.dim[axis] = 1 + below(g, (int)v.dim[axis] - 1);
+    second.dim[axis] = v.dim[axis] - first.dim[axis];
+    open_node(g, "split", a, -1);
+    first.used = first.input = second.used = second.input = false;
+    name_value(g, &first, "s");
+    add_value(g, first);
+    name_value(g, &second, "s");
+    mo_str_printf(&g->nodes, ", \"axis\": %d, \"sections\": [%lld, %lld], \"outputs\": [\"%s\", \"%s\"]}",
+                  axis, (long long)first.dim[axis], (long long)second.dim[axis], first.name, second.name);
+    g->n_nodes++;
+    add_value(g, second);
+}
+
+static void movement(generator *g)
+{
+    static void (*const moves[])(generator *, int) = {transpose, slice, reshape, concat, broadcast_to, split};
+    int a = pick(g);
+    if (g->values[a].rank > 0) moves[below(g, 6)](g, a);
+}
+
+/* A causal mask in front of a softmax over the last axis: exp(-inf) is 0. */
+static void masked_softmax(generator *g)
+{
+    int a = pick(g);
+    value v = g->values[a];
+    if (v.rank < 2) return;
+    open_node(g, "causal_mask", a, -1);
+    mo_str_printf(&g->nodes, ", \"offset\": %d", below(g, 4));
+    close_node(g, v);
+    g->values[g->n_values - 1].used = true;
+    open_node(g, "softmax", g->n_values - 1, -1);
+    mo_str_add(&g->nodes, ", \"axis\": -1");
+    v.size = 1;
+    v.positive = false;
+    close_node(g, v);
+}
+
 /* ---- the program ---- */
 
 static void node(generator *g)
 {
-    int choice = below(g, 100);
-    if (choice < 28)
+    int choice = below(g, 120);
+    if (choice >= 104)
+        movement(g);
+    else if (choice >= 100)
+        masked_softmax(g);
+    else if (choice < 28)
         matmul(g);
     else if (choice < 43)
         binary(g);

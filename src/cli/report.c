@@ -5,6 +5,8 @@
 #include "base/json.h"
 #include "ir/mugraph_json.h"
 
+#include <sys/resource.h>
+
 #define SCHEMA "mirage-opt-report/1"
 
 static void write_positive(mo_json_writer *w, const char *key, double value)
@@ -88,6 +90,13 @@ static void write_subprograms(mo_json_writer *w, const mo_outcome *outcome)
     mo_json_write_end(w);
 }
 
+/* Of this process so far; 0 where the system does not tell. */
+static int64_t peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
 static void write_search(mo_json_writer *w, const mo_outcome *outcome)
 {
     const mo_search_counts *c = &outcome->search.counts;
@@ -100,11 +109,14 @@ static void write_search(mo_json_writer *w, const mo_outcome *outcome)
     mo_json_write_int(w, "shape", c->pruned_shape);
     mo_json_write_int(w, "memory", c->pruned_memory);
     mo_json_write_int(w, "duplicate", c->pruned_duplicate);
+    mo_json_write_int(w, "unsafe", c->pruned_unsafe);
     mo_json_write_end(w);
+    mo_json_write_int(w, "partitions", c->partitions);
     mo_json_write_int(w, "mugraphs", c->mugraphs);
     mo_json_write_int(w, "verified", c->verified);
     mo_json_write_int(w, "rejected", c->rejected);
     mo_json_write_bool(w, "complete", c->complete);
+    mo_json_write_int(w, "peak_memory_bytes", peak_memory());
     mo_json_write_end(w);
 }
 

@@ -143,7 +143,11 @@ int64_t mo_cost_overlap(const int64_t *times, int count)
     while (largest / scale > 1000000) scale *= 8;
     for (int i = 0; i < count; i++) sum += times[i] / scale * (times[i] / scale) * (times[i] / scale);
     int64_t root = largest / scale;
-    for (int i = 0; i < 60; i++) root = (2 * root + sum / (root * root)) / 3;
+    for (int i = 0; i < 60; i++) { /* Newton; from above it only falls */
+        int64_t next = (2 * root + sum / (root * root)) / 3;
+        if (i > 0 && next >= root) break;
+        root = next;
+    }
     return root * scale;
 }
 

@@ -3,6 +3,8 @@
 #include "base/status.h"
 #include "search/extract.h"
 
+#define MAX_BYTES ((int64_t)512 << 20)
+
 /* Defaults. States take 0.2 to 2 us each. */
 enum {
     MAX_STATES = 400000,
@@ -120,6 +122,7 @@ static mo_algebra_options with_defaults(const mo_algebra_options *given, const m
 {
     mo_algebra_options o = *given;
     if (!o.max_states) o.max_states = MAX_STATES;
+    if (!o.max_bytes) o.max_bytes = MAX_BYTES;
     if (!o.max_block_ops) o.max_block_ops = counted_ops(&o, graph) + EXTRA_BLOCK_OPS;
     if (!o.max_new) o.max_new = o.max_block_ops;
     if (!o.max_ops) o.max_ops = plain_ops(graph) + EXTRA_OPS;

@@ -16,16 +16,18 @@
 /* Members that are 0 stand for the default. */
 typedef struct {
     int64_t max_states; /* applications of an operator to a tuple of values */
-    int max_new;        /* operators on top of the graph's own values, counted as a tree */
-    int max_block_ops;  /* of a result, as mo_algebra_block_ops counts; default: the graph's own + 3 */
-    int max_ops;        /* of a result, plainly counted; default: the graph's own + 6 */
-    int max_graphs;     /* length of the result */
-    int max_alike;      /* results whose reductions (matmul, sum, max, min) are of the same values, up to
-                         * scaling by numbers; the cheapest ones are kept */
-    bool any_exp;       /* also exponentials whose argument the graph has shifted by a maximum, unshifted, and
-                         * quotients by what the graph does not divide by */
-    bool count_paper;   /* max_block_ops is in the paper's count (mo_algebra_paper_ops) */
-    bool no_prune;      /* keep every value, whatever its abstract expression */
+    int64_t
+        max_bytes; /* of memory for values and expressions found; ends the enumeration as max_states does */
+    int max_new;   /* operators on top of the graph's own values, counted as a tree */
+    int max_block_ops; /* of a result, as mo_algebra_block_ops counts; default: the graph's own + 3 */
+    int max_ops;       /* of a result, plainly counted; default: the graph's own + 6 */
+    int max_graphs;    /* length of the result */
+    int max_alike;     /* results whose reductions (matmul, sum, max, min) are of the same values, up to
+                        * scaling by numbers; the cheapest ones are kept */
+    bool any_exp;      /* also exponentials whose argument the graph has shifted by a maximum, unshifted, and
+                        * quotients by what the graph does not divide by */
+    bool count_paper;  /* max_block_ops is in the paper's count (mo_algebra_paper_ops) */
+    bool no_prune;     /* keep every value, whatever its abstract expression */
     uint64_t seed;
     bool (*stop)(void *context); /* asked now and then; true ends the search with what there is */
     void *stop_context;

@@ -202,6 +202,8 @@ static void apply(plan *p, int form, int a, int b, mo_axes reduced)
         s->options->stop(s->options->stop_context))
         s->stopped = true;
     if (s->stats.states > s->options->max_states) s->stopped = true;
+    if (s->stats.states % STOP_INTERVAL == 0 && (int64_t)mo_arena_bytes(s->arena) > s->options->max_bytes)
+        s->stopped = true;
     if (s->stopped) return;
 
     const mo_algebra_class *x = &s->classes[a], *y = b < 0 ? NULL : &s->classes[b];

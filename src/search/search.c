@@ -8,8 +8,10 @@
 
 #include <string.h>
 
-#define MAX_GRAPHS 32          /* graphs of the algebra that are cut and placed, for each subprogram */
-#define MAX_PARTITIONS 12      /* kept for each subprogram */
+#define MAX_GRAPHS 32     /* graphs of the algebra that are cut and placed, for each subprogram */
+#define MAX_PARTITIONS 12 /* kept for each subprogram */
+#define SEARCH_PRODUCTS \
+    ((int64_t)1 << 21)         /* at full shape, for each structure; the winner is looked at closer */
 #define MAX_VERIFIED 4         /* structures that candidates are made of */
 #define SPLIT_GRAPHS 16        /* graphs whose reduced axes are divided among blocks as well */
 #define STATES_PER_PARTITION 8 /* cutting a graph in one way counts as so many states of the algebra */
@@ -58,6 +60,7 @@ static void search_algebra(search *s, int index)
     counts->pruned_expression += found.stats.pruned_expression;
     counts->pruned_shape += found.stats.pruned_shape;
     counts->pruned_duplicate += found.stats.pruned_duplicate;
+    counts->pruned_unsafe += found.stats.pruned_unsafe;
     counts->rejected += found.stats.rejected;
     counts->complete &= found.stats.complete;
     mo_cutter *cutter = &s->cutters[index];
@@ -71,6 +74,7 @@ static void search_algebra(search *s, int index)
     }
     mo_cutter_free(cutter);
     counts->mugraphs += cutter->counts.schedules;
+    counts->partitions += cutter->counts.partitions;
     counts->pruned_memory += cutter->counts.too_large;
     counts->complete &= !cutter->stopped && !cutter->bounded;
 }
@@ -142,8 +146,10 @@ static void make_structures(search *s)
 
 static bool verified(const search *s, const mo_mugraph *graph, mo_verify_report *report)
 {
-    mo_verify_options options = {
-        .delta = s->options->verify_delta, .seed = s->options->seed, .threads = s->options->threads};
+    mo_verify_options options = {.delta = s->options->verify_delta,
+                                 .seed = s->options->seed,
+                                 .threads = s->options->threads,
+                                 .max_products = SEARCH_PRODUCTS};
     return mo_verify_mugraph(s->program, graph, &options, report) == MO_EQUAL_TESTED;
 }
 

@@ -29,7 +29,8 @@ typedef struct {
 } mo_search_options;
 
 typedef struct {
-    int64_t states, pruned_expression, pruned_shape, pruned_memory, pruned_duplicate;
+    int64_t states, pruned_expression, pruned_shape, pruned_memory, pruned_duplicate, pruned_unsafe;
+    int64_t partitions;                   /* ways to cut graphs into kernels whose cost was estimated */
     int64_t mugraphs, verified, rejected; /* candidates made, accepted and refused by the equivalence test */
     bool complete;
     double seconds;

@@ -33,6 +33,7 @@ void mo_draw_start(mo_draw *draw, const mo_field *field, uint64_t seed, uint64_t
 {
     draw->field = field;
     draw->key = mo_rng_at(seed ^ 0x2545f4914f6cdd1du, round);
+    for (int t = 0; t < draw->n_tensors; t++) draw->tensors[t].table = NULL;
     for (int t = 0; t < draw->n_tensors; t++)
         if (draw->tensors[t].salts != NULL)
             memset(draw->tensors[t].salts, 0, sizeof(uint32_t) * (size_t)draw->tensors[t].n_slices);
@@ -97,9 +98,50 @@ static int64_t run_length(const mo_draw_tensor *t, int64_t offset, int64_t strid
     return n;
 }
 
+#define TABLE_CHUNK 65536
+
+typedef struct {
+    const mo_draw *draw;
+    int tensor;
+    int64_t span;
+    mo_drawn *table;
+} tabulation;
+
+static void tabulate_chunk(void *context, int worker, int64_t index)
+{
+    const tabulation *t = context;
+    (void)worker;
+    uint64_t key = slice_key(t->draw, t->tensor, 0);
+    int64_t end = (index + 1) * TABLE_CHUNK < t->span ? (index + 1) * TABLE_CHUNK : t->span;
+    for (int64_t i = index * TABLE_CHUNK; i < end; i++) {
+        mo_fval v = mo_field_random(t->draw->field, key, (uint64_t)i);
+        t->table[i] = (mo_drawn){v.p, v.q};
+    }
+}
+
+void mo_draw_tabulate(mo_draw *draw, mo_arena *arena, mo_pool *pool, int64_t most)
+{
+    for (int i = 0; i < draw->n_tensors; i++) {
+        mo_draw_tensor *t = &draw->tensors[i];
+        int64_t span = 1;
+        for (int d = 0; d < t->shape.rank; d++) span += t->strides[d] * (t->shape.dim[d] - 1);
+        if (t->slice_dims != 0 || draw->field->r.prime != 0 || span > most) continue;
+        most -= span;
+        tabulation all = {draw, i, span, MO_NEW_ARRAY(arena, mo_drawn, span)};
+        mo_pool_run(pool, (span + TABLE_CHUNK - 1) / TABLE_CHUNK, tabulate_chunk, &all);
+        t->table = all.table;
+    }
+}
+
 void mo_draw_along(const mo_draw *draw, int tensor, int64_t offset, int64_t stride, int64_t n, mo_fval *out)
 {
     const mo_draw_tensor *t = &draw->tensors[tensor];
+    if (t->table != NULL) {
+        const mo_drawn *from = t->table + offset;
+        for (int64_t i = 0; i < n; i++, from += stride)
+            out[i] = (mo_fval){from->p, from->q, 0, draw->field->parts};
+        return;
+    }
     while (n > 0) {
         int64_t run = run_length(t, offset, stride, n);
         uint64_t key = slice_key(draw, tensor, slice_of(t, offset));
@@ -115,6 +157,7 @@ void mo_draw_again(mo_draw *draw, int tensor, const int64_t index[MO_MAX_RANK])
 {
     mo_draw_tensor *t = &draw->tensors[tensor];
     int64_t slice = 0;
+    t->table = NULL;
     for (int d = 0; d < t->shape.rank; d++)
         if (t->slice_dims >> d & 1u) slice += index[d] * t->slice_step[d];
     t->salts[slice]++;

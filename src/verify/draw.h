@@ -6,7 +6,12 @@
 #ifndef MO_VERIFY_DRAW_H
 #define MO_VERIFY_DRAW_H
 
+#include "base/pool.h"
 #include "verify/field.h"
+
+typedef struct {
+    uint32_t p, q;
+} mo_drawn;
 
 typedef struct {
     mo_shape shape;
@@ -14,7 +19,8 @@ typedef struct {
     uint32_t slice_dims; /* bit d: slices are numbered along dimension d */
     int64_t slice_step[MO_MAX_RANK];
     int64_t n_slices;
-    uint32_t *salts; /* one for each slice */
+    uint32_t *salts;       /* one for each slice */
+    const mo_drawn *table; /* of all elements of memory, or NULL: drawn whenever they are asked for */
 } mo_draw_tensor;
 
 typedef struct {
@@ -39,6 +45,10 @@ void mo_draw_slice(mo_draw *draw, mo_arena *arena, int tensor, uint32_t dims);
 
 /* Elements at `offset` (in elements of memory), offset + stride, ... */
 void mo_draw_along(const mo_draw *draw, int tensor, int64_t offset, int64_t stride, int64_t n, mo_fval *out);
+
+/* Draws all elements of tensors once and keeps them, as far as `most` elements in all go: for rounds that ask
+ * for them often. Behind mo_draw_start; a tensor that is drawn again loses its table. */
+void mo_draw_tabulate(mo_draw *draw, mo_arena *arena, mo_pool *pool, int64_t most);
 
 /* Draws the slice that holds this element again. */
 void mo_draw_again(mo_draw *draw, int tensor, const int64_t index[MO_MAX_RANK]);

@@ -18,8 +18,11 @@
 #define MOST_ALL (1 << 20) /* outputs up to this may be evaluated in full */
 #define MOST_SETTLING 80   /* passes, as long as they cost less than this many whole ones: */
 #define MOST_WHOLE_PASSES 4
-#define LONGEST_RUN 64 /* neighbouring elements that are evaluated at once */
-#define SAMPLE_STEP 16 /* every so many elements meet (nearly) all radicands */
+#define LEAST_TABULATED ((int64_t)1 << 26) /* products for which inputs are drawn once and kept */
+#define MOST_TABULATED ((int64_t)1 << 25)  /* elements: 256 MB */
+#define LEAST_ROWS 16                      /* of a part */
+#define LONGEST_RUN 64                     /* neighbouring elements that are evaluated at once */
+#define SAMPLE_STEP 16                     /* every so many elements meet (nearly) all radicands */
 #define DEFAULT_PRODUCTS (INT64_C(1) << 24)
 #define LEAST_CONE 0x1p26  /* an element that takes more, and twice what there is to spend, is left out */
 #define ELEMENT_COST 8.0   /* multiplications that take as long as any other operator on one element */
@@ -149,13 +152,21 @@ static void add_boundaries(full *f, int output)
     }
 }
 
-/* Column block by column block, so that one part has all rows of its columns and products can be shared. */
-static void add_all(full *f, int output, int64_t elements, int64_t row)
+/* Rows first to last - 1, column block by column block, so that products can be shared by rows. */
+static void add_rows(full *f, int output, int64_t first, int64_t last, int64_t row)
 {
     for (int64_t column = 0; column < row; column += LONGEST_RUN)
-        for (int64_t start = 0; start < elements; start += row)
+        for (int64_t start = first * row; start < last * row; start += row)
             for (int64_t j = column; j < row && j < column + LONGEST_RUN; j++)
                 add_element(f, output, start + j);
+}
+
+/* A part gets rows of its own where there are many (what a row needs is then computed once), otherwise
+ * columns. */
+static void add_all(full *f, int output, int64_t elements, int64_t row)
+{
+    int64_t rows = elements / row, shares = rows >= PARTS * LEAST_ROWS ? PARTS : 1;
+    for (int64_t i = 0; i < shares; i++) add_rows(f, output, rows * i / shares, rows * (i + 1) / shares, row);
 }
 
 static void choose_elements(full *f)
@@ -353,6 +364,7 @@ static mo_equiv run_full(full *f, bool *decisive)
         return MO_UNDECIDED;
     }
     mo_pool *pool = mo_pool_new(f->t->options->threads);
+    if (f->limit * PARTS >= LEAST_TABULATED) mo_draw_tabulate(&f->draw, f->arena, pool, MOST_TABULATED);
     bool exact = settle(f, pool);
     if (f->t->graph != NULL) mo_pool_run(pool, PARTS, graph_part, f);
     mo_pool_free(pool);

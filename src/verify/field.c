@@ -337,22 +337,30 @@ void mo_field_sum_special(const mo_field *f, mo_field_sum *sum, mo_fval a, mo_fv
 }
 
 /* Without special values and without a chain there is one short loop. */
+/* Halves of products are added up on their own: no step waits for a reduction of the one before. */
 void mo_field_sum_dot(const mo_field *f, mo_field_sum *sum, const mo_fval *a, const mo_fval *b, int64_t n)
 {
-    uint64_t p = sum->p, q = sum->q;
-    uint64_t limit_p = (uint64_t)f->p.prime << 32, limit_q = (uint64_t)f->q.prime << 32;
+    uint64_t low_p = 0, high_p = 0, low_q = 0, high_q = 0;
     uint32_t state = sum->state;
     for (int64_t i = 0; i < n; i++) {
+        uint64_t p = (uint64_t)a[i].p * b[i].p, q = (uint64_t)a[i].q * b[i].q;
         state &= a[i].state & b[i].state;
-        p = mo_accumulate(p, a[i].p, b[i].p, limit_p);
-        q = mo_accumulate(q, a[i].q, b[i].q, limit_q);
+        low_p += (uint32_t)p;
+        high_p += p >> 32;
+        low_q += (uint32_t)q;
+        high_q += q >> 32;
     }
     if (!(state & MO_FV_P) || state & MO_FV_R) {
         for (int64_t i = 0; i < n; i++) mo_field_sum_add(f, sum, a[i], b[i]);
         return;
     }
-    sum->p = p;
-    sum->q = q;
+    uint64_t limit_p = (uint64_t)f->p.prime << 32, limit_q = (uint64_t)f->q.prime << 32;
+    sum->p =
+        mo_accumulate(mo_accumulate(sum->p, mo_mod(&f->p, low_p), 1, limit_p),
+                      mo_mod_mul(&f->p, mo_mod(&f->p, high_p), mo_mod(&f->p, (uint64_t)1 << 32)), 1, limit_p);
+    sum->q =
+        mo_accumulate(mo_accumulate(sum->q, mo_mod(&f->q, low_q), 1, limit_q),
+                      mo_mod_mul(&f->q, mo_mod(&f->q, high_q), mo_mod(&f->q, (uint64_t)1 << 32)), 1, limit_q);
     sum->state = state;
 }
 

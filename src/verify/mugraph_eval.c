@@ -62,7 +62,7 @@ static mo_memo plan_node(const mo_prim *body, int index, int uses)
     bool cheap = kind == MO_KIND_STRUCTURE || node->op == MO_OP_NEG || node->op == MO_OP_SQUARE ||
                  (kind == MO_KIND_BINARY && node->op != MO_OP_DIV && node->op != MO_OP_POW);
     if (node->op == MO_OP_CONST) return mo_memo_plan(1, false);
-    if (node->op == MO_OP_ITER || (cheap && uses < 2)) return (mo_memo){0, NULL};
+    if (node->op == MO_OP_ITER || (cheap && uses < 2)) return (mo_memo){0};
     return mo_memo_plan(mo_prim_extent(body, node->axes), expensive);
 }
 
@@ -111,7 +111,7 @@ void mo_mugraph_eval_free(mo_mugraph_eval *e)
     if (e == NULL) return;
     for (int k = 0; k < e->graph->n_kernels; k++)
         for (int i = 0; e->memos[k] != NULL && i < e->graph->kernels[k].body->n_nodes; i++)
-            free(e->memos[k][i].values);
+            mo_memo_free(&e->memos[k][i]);
     mo_arena_free(e->arena);
     free(e);
 }

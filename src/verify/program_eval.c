@@ -22,7 +22,7 @@ static mo_memo plan_tensor(const mo_program *program, int tensor, int uses)
     bool expensive = kind == MO_KIND_PRODUCT || kind == MO_KIND_REDUCE;
     bool cheap = kind == MO_KIND_VIEW || op == MO_OP_NEG || op == MO_OP_SQUARE || op == MO_OP_CAUSAL_MASK ||
                  (kind == MO_KIND_BINARY && op != MO_OP_DIV && op != MO_OP_POW);
-    if (kind == MO_KIND_VIEW || (cheap && uses < 2)) return (mo_memo){0, NULL};
+    if (kind == MO_KIND_VIEW || (cheap && uses < 2)) return (mo_memo){0};
     return mo_memo_plan(mo_shape_elements(t->shape), expensive);
 }
 
@@ -59,13 +59,13 @@ static void clear_all(mo_program_eval *e, bool release)
 {
     for (int t = 0; t < e->program->n_tensors; t++) {
         if (release)
-            free(e->tensors[t].values);
+            mo_memo_free(&e->tensors[t]);
         else
             mo_memo_clear(&e->tensors[t]);
     }
     for (int i = 0; i < 2 * e->program->n_nodes; i++) {
         if (release)
-            free(e->rows[i].values);
+            mo_memo_free(&e->rows[i]);
         else
             mo_memo_clear(&e->rows[i]);
     }

@@ -13,7 +13,6 @@
 #define SEARCH_PRODUCTS \
     ((int64_t)1 << 21)         /* at full shape, for each structure; the winner is looked at closer */
 #define MAX_VERIFIED 4         /* structures that candidates are made of */
-#define SPLIT_GRAPHS 16        /* graphs whose reduced axes are divided among blocks as well */
 #define STATES_PER_PARTITION 8 /* cutting a graph in one way counts as so many states of the algebra */
 #define UNFUSED_RANKS 6        /* unfused candidates with the cheapest and the next schedules */
 #define UNFUSED_WIDE 2         /* and with f32 between the kernels, then all of it */
@@ -70,7 +69,7 @@ static void search_algebra(search *s, int index)
     for (int g = 0; g < found.n_graphs; g++) {
         cutter->max_partitions = 1 + o->max_states / STATES_PER_PARTITION * (g + 1) / found.n_graphs;
         mo_cutter_add(cutter, found.graphs[g]);
-        if (g < SPLIT_GRAPHS) mo_cutter_add_splits(cutter, found.graphs[g]);
+        mo_cutter_add_splits(cutter, found.graphs[g]);
     }
     mo_cutter_free(cutter);
     counts->mugraphs += cutter->counts.schedules;

@@ -99,6 +99,7 @@ static int64_t run_length(const mo_draw_tensor *t, int64_t offset, int64_t strid
 }
 
 #define TABLE_CHUNK 65536
+#define MOST_STRIDE 16 /* elements: further apart drawing again is cheaper than reading memory */
 
 typedef struct {
     const mo_draw *draw;
@@ -136,7 +137,7 @@ void mo_draw_tabulate(mo_draw *draw, mo_arena *arena, mo_pool *pool, int64_t mos
 void mo_draw_along(const mo_draw *draw, int tensor, int64_t offset, int64_t stride, int64_t n, mo_fval *out)
 {
     const mo_draw_tensor *t = &draw->tensors[tensor];
-    if (t->table != NULL) {
+    if (t->table != NULL && stride <= MOST_STRIDE) {
         const mo_drawn *from = t->table + offset;
         for (int64_t i = 0; i < n; i++, from += stride)
             out[i] = (mo_fval){from->p, from->q, 0, draw->field->parts};

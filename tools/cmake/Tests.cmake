@@ -37,6 +37,7 @@ foreach(folder IN ITEMS threads emu nvrtc gpu fuzz property)
     endif()
 endforeach()
 
+mo_test(bench_search cli bench-search tests/emu/programs/lora.json)
 mo_test(layers layers "${CMAKE_SOURCE_DIR}/tests/layers/run.sh")
 mo_test(layers_self layers "${CMAKE_SOURCE_DIR}/tests/layers/self.sh")
 file(GLOB scripts CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/cli/run.sh" "${CMAKE_SOURCE_DIR}/tests/cli/*/run.sh")

@@ -1,8 +1,6 @@
 /* Random sub-expression questions against the stored answers of an independent implementation
  * (generate_verdicts.py, which draws the same questions). */
-#include "abstract/abstract.h"
-#include "base/rng.h"
-#include "base/str.h"
+#include "reference.h"
 
 #include <criterion/criterion.h>
 
@@ -150,6 +148,16 @@ static mo_abs_expr build(mo_abs *abs, const term *t, int *at)
     return mo_abs_opaque(abs, "silu", 4, a, (mo_abs_expr){0});
 }
 
+static uint32_t intern(term_table *table, const term *t, int *at)
+{
+    static const term_op ops[] = {T_LEAF, T_ADD, T_MUL, T_DIV, T_EXP, T_SQRT, T_CALL, T_SUM};
+    kind op = t->node[*at].op;
+    uint32_t value = t->node[(*at)++].value;
+    uint32_t a = arity(op) > 0 ? intern(table, t, at) : 0;
+    uint32_t b = arity(op) > 1 ? intern(table, t, at) : 0;
+    return term_make(table, ops[op], value, a, b);
+}
+
 static void print(mo_str *out, const term *t)
 {
     static const char *const names[] = {"", "add", "mul", "div", "exp", "sqrt", "silu", "sum"};
@@ -199,4 +207,35 @@ Test(abstract_verdicts, agree_with_the_stored_answers)
 Test(abstract_verdicts, setting_the_target_changes_nothing)
 {
     run(true);
+}
+
+/* So test_reference.c compares the first procedure with a procedure that itself is tied to the stored
+ * answers. */
+Test(abstract_verdicts, the_reference_agrees_with_the_stored_answers)
+{
+    mo_rng rng = mo_rng_seed(0x5eed, 0);
+    term_table *table = term_table_new(1 << 14);
+    ref_context c = {.arena = mo_arena_new()};
+    uint64_t bit = 0, wrong = 0;
+    mo_arena_mark start = mo_arena_get_mark(c.arena);
+    for (int i = 0; i < VERDICT_TARGETS; i++) {
+        const profile *p = &profiles[draw(&rng, N_PROFILES)];
+        term target = {.n = 0}, x;
+        int at = 0;
+        term_table_clear(table);
+        mo_arena_reset(c.arena, start);
+        generate(&rng, 4 + draw(&rng, 7), p, &target);
+        ref_target t = ref_target_of(&c, ref_normal(&c, table, intern(table, &target, &at)));
+        mo_arena_mark mark = mo_arena_get_mark(c.arena);
+        for (int j = 0; j < VERDICT_PAIRS; j++, bit++) {
+            ask(&rng, &target, p, &x);
+            at = 0;
+            const ref_poly *nx = ref_normal(&c, table, intern(table, &x, &at));
+            wrong += ref_subexpr(&c, nx, &t) != (verdicts[bit / 64] >> bit % 64 & 1);
+            mo_arena_reset(c.arena, mark);
+        }
+    }
+    mo_arena_free(c.arena);
+    term_table_free(table);
+    cr_assert_eq(wrong, 0, "%llu of %llu answers differ", (unsigned long long)wrong, (unsigned long long)bit);
 }

@@ -116,12 +116,12 @@ Test(abstract_operators, functions_without_axioms)
 /* Every primitive operator is in one of the two tests above. */
 Test(abstract_operators, none_is_forgotten)
 {
-    static const mo_op equations[] = {MO_OP_MATMUL, MO_OP_ADD,    MO_OP_SUB,   MO_OP_MUL,        MO_OP_DIV,
-                                      MO_OP_NEG,    MO_OP_EXP,    MO_OP_SQRT,  MO_OP_RSQRT,      MO_OP_SQUARE,
-                                      MO_OP_SUM,    MO_OP_CAST,   MO_OP_CONST, MO_OP_RECIPROCAL, MO_OP_ITER};
-    static const mo_op lowered[] = {MO_OP_MEAN,    MO_OP_SOFTMAX,   MO_OP_RMS_NORM, MO_OP_LAYER_NORM,
+    static const mo_op equations[] = {MO_OP_MATMUL, MO_OP_ADD,  MO_OP_SUB,   MO_OP_MUL,        MO_OP_DIV,
+                                      MO_OP_NEG,    MO_OP_EXP,  MO_OP_SQRT,  MO_OP_RSQRT,      MO_OP_SQUARE,
+                                      MO_OP_SUM,    MO_OP_CAST, MO_OP_CONST, MO_OP_RECIPROCAL, MO_OP_ITER};
+    static const mo_op lowered[] = {MO_OP_MEAN,    MO_OP_SOFTMAX,     MO_OP_RMS_NORM, MO_OP_LAYER_NORM,
                                     MO_OP_L2_NORM, MO_OP_CAUSAL_MASK, MO_OP_RESHAPE,  MO_OP_TRANSPOSE,
-                                    MO_OP_CONCAT,  MO_OP_SLICE,     MO_OP_SPLIT,    MO_OP_BROADCAST_TO};
+                                    MO_OP_CONCAT,  MO_OP_SLICE,       MO_OP_SPLIT,    MO_OP_BROADCAST_TO};
     bool seen[MO_OP_COUNT] = {0};
     for (size_t i = 0; i < sizeof equations / sizeof equations[0]; i++) seen[equations[i]] = true;
     for (size_t i = 0; i < sizeof lowered / sizeof lowered[0]; i++) seen[lowered[i]] = true;

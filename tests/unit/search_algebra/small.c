@@ -8,7 +8,7 @@
 #include <string.h>
 
 const small_program small_programs[] = {
-    {"quotient and sum", "X[3,4] Y[3,4] Z[3,4]", "P = mul X Y; Q = div P Z; R = sum Q axes:[1]", "R", 3, 3, 3,
+    {"quotient and sum", "X[3,4] Y[3,4] Z[3,4]", "P = mul X Y; Q = div P Z; R = sum Q axes:[1]", "R", 3, 2, 3,
      2},
     {"scaled rows", "X[3,4] S[3,1] W[4,5]", "P = mul X S; Y = matmul P W", "Y", 3, 2, 2, 2},
     {"divided rows", "X[3,4] S[3,1] W[4,5]", "P = div X S; Y = matmul P W", "Y", 3, 2, 2, 2},

@@ -41,7 +41,6 @@ mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_low
     for (int i = 0; i < lowered->n_subprograms; i++)
         kernels += partitions[i] == NULL ? 1 : partitions[i]->n_kernels + partitions[i]->n_intermediates;
     mo_mugraph *graph = mo_mugraph_new(arena, program, kernels);
-    mo_widen_between(graph);
     int at = 0;
     for (int i = 0; i < lowered->n_subprograms; i++) {
         const mo_partition *p = partitions[i];
@@ -61,6 +60,7 @@ mo_mugraph *mo_assemble(mo_arena *arena, const mo_program *program, const mo_low
             at++;
         }
     }
+    mo_widen_between(graph);
     mo_mugraph_add_copies(graph);
     return graph;
 }

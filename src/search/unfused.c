@@ -32,13 +32,24 @@ static bool is_read(const mo_program *program, int tensor)
     return false;
 }
 
+static bool is_written(const mo_mugraph *graph, int tensor)
+{
+    for (int k = 0; k < graph->n_kernels; k++) {
+        const mo_kernel *kernel = &graph->kernels[k];
+        if (kernel->n_moves > 0 && kernel->moves[0] == tensor) return true;
+        for (int s = 0; s < kernel->body->n_savers; s++)
+            if (kernel->body->savers[s].access.tensor == tensor) return true;
+    }
+    return false;
+}
+
 void mo_widen_between(mo_mugraph *graph)
 {
     const mo_program *program = graph->program;
     for (int t = program->n_inputs; t < program->n_tensors; t++) {
         mo_mutensor *tensor = &graph->tensors[t];
-        if (tensor->window_of == 0 && tensor->output < 0 && !feeds_product(program, t))
-            tensor->dtype = MO_F32;
+        bool between = tensor->window_of == 0 && tensor->output < 0 && is_written(graph, t);
+        if (between && !feeds_product(program, t)) tensor->dtype = MO_F32;
     }
     for (int t = program->n_inputs; t < program->n_tensors; t++)
         if (graph->tensors[t].window_of > 0)

@@ -119,6 +119,15 @@ static const char *const searched[] = {
     HEAD INPUT("X", "[16,8192]") "," INPUT(
         "W", "[8192,128]") "],"
                            "'nodes':[{'op':'matmul','inputs':['X','W'],'output':'Y'}],'outputs':['Y']}",
+    HEAD INPUT("X", "[20,32]") "," INPUT("W", "[32,64]") "," INPUT(
+        "Z",
+        "[20,8]") "],'nodes':[{'op':'matmul','inputs':['X','W'],'output':'P'},"
+                  "{'op':'split','inputs':['P'],'axis':1,'sections':2,'outputs':['A','B']},"
+                  "{'op':'reshape','inputs':['A'],'output':'A3','shape':[20,2,16]},"
+                  "{'op':'transpose','inputs':['A3'],'output':'At','perm':[1,0,2]},"
+                  "{'op':'exp','inputs':['At'],'output':'E'},"
+                  "{'op':'concat','inputs':['B','Z'],'output':'C','axis':1},"
+                  "{'op':'causal_mask','inputs':['C'],'output':'M','offset':1}],'outputs':['E','M','A3']}",
 };
 
 typedef struct {

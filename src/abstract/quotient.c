@@ -87,12 +87,32 @@ uint32_t mo_abs_poly_minus(mo_abs *abs, uint32_t p, uint32_t q)
     return mo_abs_memo_put(abs, MEMO_MINUS, p, q, result);
 }
 
-/* Negation swaps the monomials of such a Poly in pairs (x - x): the one kind of Poly that a product does
- * not determine, since q * r = q * (-r). */
+/* Negation swaps the monomials of such a Poly in pairs (x - x): a product does not determine its quotient by
+ * it, since q * r = q * (-r). */
 static bool sign_symmetric(mo_abs *abs, uint32_t q)
 {
     mo_abs_mono minus_one = {.sig = 1, .sign = 1};
     return abs->numbers && mo_abs_scale(abs, mo_abs_mono_id(abs, minus_one), q) == q;
+}
+
+/* Units beside -1 are made of it (1 / -1, its root) and are their own inverses too. Do two monomials of q
+ * differ by one of them? Then a quotient by q may not be unique either; this errs on that side. */
+static bool has_unit_between(mo_abs *abs, uint32_t q)
+{
+    uint32_t known, n;
+    if (!abs->numbers || mo_abs_size(abs, q) == 1) return false;
+    if (mo_abs_memo_find(abs, MEMO_UNIT_BETWEEN, q, 0, &known)) return known != 0;
+    const mo_abs_term *y = mo_abs_terms(abs, q, &n);
+    uint32_t minus_one = mo_abs_mono_id(abs, (mo_abs_mono){.sig = 1, .sign = 1});
+    bool found = false;
+    for (uint32_t i = 0; i < n && !found; i++) {
+        for (uint32_t j = i + 1; j < n && !found; j++) {
+            uint32_t o = mo_abs_over(abs, y[i].mono, y[j].mono);
+            bool unit = o < ABS_LAST_ID && o != minus_one && mo_abs_times(abs, o, o) == ABS_ONE;
+            found = unit || o == ABS_MANY;
+        }
+    }
+    return mo_abs_memo_put(abs, MEMO_UNIT_BETWEEN, q, 0, found) != 0;
 }
 
 static bool has_numerator(const mo_abs *abs, uint32_t mono)
@@ -157,6 +177,8 @@ uint32_t mo_abs_poly_divide(mo_abs *abs, uint32_t p, uint32_t q)
     uint32_t result;
     if (sign_symmetric(abs, q))
         result = sign_symmetric(abs, p) ? ABS_MANY : ABS_NONE;
+    else if (has_unit_between(abs, q))
+        result = ABS_MANY;
     else if (p == q)
         result = ABS_ABSENT;
     else

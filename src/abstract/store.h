@@ -47,6 +47,7 @@ typedef enum {
     MEMO_SCALE,
     MEMO_MINUS,
     MEMO_DIVIDE,
+    MEMO_UNIT_BETWEEN,
     MEMO_INSIDE,
     MEMO_SUBEXPR
 } mo_abs_memo_kind;
@@ -79,7 +80,7 @@ enum { ABS_EMPTY_BAG = 0, ABS_ONE = 0 /* mono */, ABS_ABSENT = 0 /* poly */, ABS
 /* Results that are no id. */
 #define ABS_BIG UINT32_MAX        /* outgrew the limit */
 #define ABS_NONE (UINT32_MAX - 1) /* no such quotient or difference */
-#define ABS_MANY (UINT32_MAX - 2) /* more than one quotient */
+#define ABS_MANY (UINT32_MAX - 2) /* perhaps more than one quotient */
 #define ABS_LAST_ID (UINT32_MAX - 3)
 
 void mo_abs_store_init(mo_abs *abs);

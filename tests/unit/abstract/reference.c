@@ -377,15 +377,28 @@ bool ref_subexpr(const ref_context *c, const ref_poly *x, const ref_target *targ
     return yes;
 }
 
-static bool symmetric(const ref_context *c, const ref_poly *p)
+/* Do two monomials of p differ by an operator that is its own inverse? */
+static bool has_unit_between(const ref_context *c, const ref_poly *p)
 {
-    return p &&
-           (ref_equal(p, scale(c, &(mono){.sig = 1, .negative = true}, p)) || ref_has_symmetric_part(c, p));
+    for (uint32_t i = 0; i < p->n; i++) {
+        for (uint32_t j = 0; j < i; j++) {
+            mono o;
+            if (order_mono(&p->m[i], &p->m[j]) == 0 || !over(c, &p->m[i], &p->m[j], &o)) continue;
+            mono square = times(c, &o, &o);
+            if (is_one(&square)) return true;
+        }
+    }
+    return false;
 }
 
-bool ref_has_symmetric_part(const ref_context *c, const ref_poly *x)
+static bool ambiguous(const ref_context *c, const ref_poly *p)
+{
+    return p && (has_unit_between(c, p) || ref_has_ambiguous_part(c, p));
+}
+
+bool ref_has_ambiguous_part(const ref_context *c, const ref_poly *x)
 {
     for (uint32_t i = 0; i < x->n; i++)
-        if (symmetric(c, x->m[i].sq) || symmetric(c, x->m[i].den)) return true;
+        if (ambiguous(c, x->m[i].sq) || ambiguous(c, x->m[i].den)) return true;
     return false;
 }

@@ -44,8 +44,8 @@ bool ref_equal(const ref_poly *p, const ref_poly *q);
 ref_target ref_target_of(const ref_context *c, const ref_poly *target);
 bool ref_subexpr(const ref_context *c, const ref_poly *x, const ref_target *target);
 
-/* Does a denominator or radicand in x equal its own negation? Quotients by it are not unique, and "no" from
- * ref_subexpr then means nothing. */
-bool ref_has_symmetric_part(const ref_context *c, const ref_poly *x);
+/* Do two monomials of a denominator or radicand in x differ by a unit such as -1? Quotients by it need not be
+ * unique, and "no" from ref_subexpr then means nothing. */
+bool ref_has_ambiguous_part(const ref_context *c, const ref_poly *x);
 
 #endif

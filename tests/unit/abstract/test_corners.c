@@ -248,6 +248,31 @@ Test(abstract_corners, numbers_in_questions)
     CHECK(true, table);
 }
 
+/* x + x / -1 and sqrt(x) + sqrt(-x) are other Polys without unique quotients: 1 / -1 and sqrt(-1) are their
+ * own inverses. Which quotient comes first depends on the order in which the monomials were made. */
+Test(abstract_corners, quotients_by_sums_of_units)
+{
+    static const struct {
+        const char *first, *x, *target;
+    } table[] = {
+        {"mul(div(x,-1),w)", "add(div(a,add(x,div(x,-1))),div(b,y))",
+         "div(add(div(a,add(x,div(x,-1))),div(b,y)),w)"},
+        {"mul(x,w)", "add(div(a,add(x,div(x,-1))),div(b,y))", "div(add(div(a,add(x,div(x,-1))),div(b,y)),w)"},
+        {"add(sqrt(x),mul(sqrt(neg(x)),w))", "add(div(a,add(sqrt(x),sqrt(neg(x)))),div(b,y))",
+         "div(add(div(a,add(sqrt(x),sqrt(neg(x)))),div(b,y)),w)"},
+        {"mul(sqrt(x),w)", "add(div(a,add(sqrt(x),sqrt(neg(x)))),div(b,y))",
+         "div(add(div(a,add(sqrt(x),sqrt(neg(x)))),div(b,y)),w)"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        mo_abs *abs = mo_abs_new(true);
+        term(abs, table[i].first);
+        mo_abs_expr target = term(abs, table[i].target);
+        cr_expect(mo_abs_subexpr(abs, term(abs, table[i].x), target), "%s in %s", table[i].x,
+                  table[i].target);
+        mo_abs_free(abs);
+    }
+}
+
 Test(abstract_corners, limits)
 {
     mo_abs *abs = mo_abs_new(false);

@@ -52,7 +52,7 @@ static void ask(comparison *c, mo_abs *abs, uint32_t target, mo_abs_expr t, cons
     const ref_poly *nx = ref_normal(&c->reference, c->q.table, x);
     bool expected = ref_subexpr(&c->reference, nx, parts);
     bool answer = mo_abs_subexpr(abs, term_build(c->q.table, abs, x), t);
-    bool open = c->q.numbers && !expected && ref_has_symmetric_part(&c->reference, nx);
+    bool open = c->q.numbers && !expected && ref_has_ambiguous_part(&c->reference, nx);
     bool entailed = kind == ASK_PART || kind == ASK_REWRITTEN;
     c->asked++;
     c->yes += expected;

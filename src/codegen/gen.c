@@ -77,14 +77,19 @@ static const char *const patterns[MO_OP_COUNT] = {
     [MO_OP_TANH] = "tanhf(%s)",
 };
 
+/* Beyond the extents an offset changes nothing more; clamped to them the sum stays in int. */
 static const char *mask_text(mo_gen *gen, const mo_prim_node *node, const char *a,
                              const char *const index[MO_MAX_AXES])
 {
     const char *row = node->mask_rows > 0 ? index[node->mask_rows - 1] : "0";
     const char *column = node->mask_columns > 0 ? index[node->mask_columns - 1] : "0";
     MO_CHECK(row != NULL && column != NULL);
-    return mo_arena_printf(gen->arena, "%s <= %s + (%lld) ? %s : %s", column, row,
-                           (long long)node->mask_offset, a, mo_gen_number(gen, -HUGE_VAL));
+    int64_t rows = node->mask_rows > 0 ? gen->g->axes[node->mask_rows - 1].extent : 1;
+    int64_t columns = node->mask_columns > 0 ? gen->g->axes[node->mask_columns - 1].extent : 1;
+    int64_t offset = node->mask_offset < -rows ? -rows : node->mask_offset;
+    if (offset > columns) offset = columns;
+    return mo_arena_printf(gen->arena, "%s <= %s + (%lld) ? %s : %s", column, row, (long long)offset, a,
+                           mo_gen_number(gen, -HUGE_VAL));
 }
 
 const char *mo_gen_pointwise(mo_gen *gen, const mo_prim_node *node, const char *a, const char *b,

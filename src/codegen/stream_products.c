@@ -231,10 +231,19 @@ static void remaining_statistics(products *p, bool *done)
     }
 }
 
-static void remember_fragment(mo_stream_gen *w, int operand, const char *expression)
+/* A vector fills one row of its fragments: statistics that have a row axis must not read the others. */
+static bool is_vector_among_rows(const mo_stream_gen *w, int operand, mo_side side)
 {
-    if (w->gen->g->nodes[operand].op == MO_OP_ITER && has_fragment_tile(w, operand))
-        w->fragment[operand] = expression;
+    bool rows = false;
+    for (int i = 0; i < w->plan.n_stats; i++)
+        rows |= w->plan.stats[i].side == side && w->plan.stats[i].axis >= 0;
+    return rows && mo_stream_gen_tile(w, operand)->axis < 0;
+}
+
+static void remember_fragment(mo_stream_gen *w, int operand, mo_side side, const char *expression)
+{
+    if (w->gen->g->nodes[operand].op != MO_OP_ITER || !has_fragment_tile(w, operand)) return;
+    if (!is_vector_among_rows(w, operand, side)) w->fragment[operand] = expression;
 }
 
 /* Loads a plain operand's fragments two at a time where a warp's are neighbours; false if they are not. */
@@ -266,7 +275,8 @@ static void q_fragments(products *p, bool *done)
         if (paired && !statistic) continue;
         int loops = open_fragments(w, size, MO_SIDE_Q);
         if (!paired) fragment(p, operand, MO_SIDE_Q, mo_arena_printf(gen->arena, "%s[j]", f));
-        remember_fragment(w, operand, mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[j][r], h)", type, f));
+        remember_fragment(w, operand, MO_SIDE_Q,
+                          mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[j][r], h)", type, f));
         if (statistic) {
             statistics(p, MO_SIDE_Q, size);
             mark_done(w, MO_SIDE_Q, size, done);
@@ -288,7 +298,8 @@ static void p_fragments(products *p, bool *done)
         int loops = open_fragments(w, size, MO_SIDE_P);
         mo_gen_line(gen, "unsigned %s[4];", f);
         fragment(p, operand, MO_SIDE_P, f);
-        remember_fragment(w, operand, mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[r], h)", type, f));
+        remember_fragment(w, operand, MO_SIDE_P,
+                          mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[r], h)", type, f));
         if (p->loop && stat_pending(w, MO_SIDE_P, size, done)) {
             statistics(p, MO_SIDE_P, size);
             mark_done(w, MO_SIDE_P, size, done);

@@ -82,6 +82,7 @@ static const char *mark_product(const mo_kernel *kernel, mo_stream *stream, int 
     const mo_prim_node *node = &g->nodes[index];
     int inner = mo_axes_first(node->reduced);
     bool loop = inner == kernel->schedule.loop_axis;
+    if (kernel->schedule.place[inner] == MO_PLACE_GRID) return "a reduction over a grid axis";
     mo_side sides[2];
     const char *wrong = product_sides(kernel, node, sides);
     stream->role[index] = loop ? MO_ROLE_ACCUM : MO_ROLE_ACCUM2;

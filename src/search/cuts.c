@@ -3,29 +3,14 @@
  * kernels that it has and the launches that it still needs cost more than the worst partition kept. */
 #include "search/cuts.h"
 
-#include "base/hash.h"
 #include "base/status.h"
-#include "search/placements.h"
 #include "search/split.h"
 
 #include <string.h>
 
-#define CACHE_SIZE 4096
 #define MOST_PARTS 64 /* blocks that share a reduced axis */
+#define MOST_SPLITS 6 /* powers of two up to there */
 #define LEAST_PART 64 /* elements of the axis for each */
-
-typedef struct {
-    mo_hash128 key;
-    bool used;
-    int n_choices;
-    mo_scheduled *choices;
-    bool has_block;
-    mo_scheduled block;
-} cache_entry;
-
-struct mo_cut_cache {
-    cache_entry entry[CACHE_SIZE];
-};
 
 /* One set being tried. */
 typedef struct {
@@ -45,18 +30,19 @@ static mo_partition_list new_list(mo_arena *arena, int capacity)
     return (mo_partition_list){.capacity = capacity, .best = MO_NEW_ARRAY(arena, mo_partition, capacity + 1)};
 }
 
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
-                    int capacity, int any_capacity)
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, mo_pool *pool,
+                    int max_kernels, int capacity, int any_capacity)
 {
     *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels};
     cutter->scratch = mo_arena_new();
     cutter->emittable = new_list(arena, capacity);
     cutter->any = new_list(arena, any_capacity);
-    cutter->cache = MO_NEW(arena, mo_cut_cache);
+    cutter->cache = mo_body_cache_new(arena, device, pool, MO_KERNEL_CHOICES);
 }
 
 void mo_cutter_free(mo_cutter *cutter)
 {
+    mo_body_cache_free(cutter->cache);
     mo_arena_free(cutter->scratch);
     cutter->scratch = NULL;
 }
@@ -163,40 +149,22 @@ static mo_prim *body_of_savers(const cut_set *set, int first, int last)
     return body;
 }
 
-/* Bodies whose tensors are stored in other types are different. */
-static mo_hash128 body_key(const mo_prim *body, const mo_dtype *dtypes)
-{
-    uint64_t seed = 0;
-    for (int i = 0; i < body->n_nodes; i++)
-        if (body->nodes[i].op == MO_OP_ITER) seed = seed * 3 + dtypes[body->nodes[i].access.tensor];
-    for (int s = 0; s < body->n_savers; s++) seed = seed * 3 + dtypes[body->savers[s].access.tensor];
-    return mo_prim_hash(body, seed);
-}
-
 static mo_cut_kernel schedule_body(mo_cutter *cutter, mo_prim *body, const mo_dtype *dtypes)
 {
     mo_cut_kernel kernel = {.symbolic = body, .body = mo_prim_copy(cutter->scratch, body)};
     mo_prim_merge_axes(kernel.body);
-    mo_hash128 key = body_key(kernel.body, dtypes);
-    size_t at = key.lo % CACHE_SIZE;
-    for (int probe = 0; probe < CACHE_SIZE && cutter->cache->entry[at].used;
-         probe++, at = (at + 1) % CACHE_SIZE)
-        if (mo_hash_equal(cutter->cache->entry[at].key, key)) break;
-    cache_entry *entry = &cutter->cache->entry[at];
-    if (!entry->used || !mo_hash_equal(entry->key, key)) {
-        mo_cost_context context = {cutter->device, dtypes};
-        *entry = (cache_entry){.key = key, .used = true};
-        entry->choices = MO_NEW_ARRAY(cutter->arena, mo_scheduled, MO_KERNEL_CHOICES);
-        entry->n_choices = mo_schedules(cutter->scratch, &context, kernel.body, MO_KERNEL_CHOICES,
-                                        entry->choices, &cutter->counts.schedules, &cutter->counts.too_large);
-        entry->has_block = mo_placements(cutter->scratch, &context, kernel.body, &entry->block,
-                                         &cutter->counts.schedules, &cutter->counts.too_large);
-    }
-    kernel.n_choices = entry->n_choices;
-    kernel.choices = entry->choices;
-    kernel.has_block = entry->has_block;
-    kernel.block = entry->block;
+    const mo_body_schedules *found = mo_body_cache_get(cutter->cache, kernel.body, dtypes,
+                                                       cutter->planning ? NULL : &cutter->counts.bodies);
+    kernel.n_choices = found->n_choices;
+    kernel.choices = found->choices;
+    kernel.has_block = found->has_block;
+    kernel.block = found->block;
     return kernel;
+}
+
+static void plan_body(const cut_set *set, const mo_prim *body)
+{
+    mo_body_cache_plan(set->cutter->cache, body, set->dtypes, set->graph->program->n_tensors + MO_MAX_CUT);
 }
 
 /* Cost of a kernel with the generator's schedules only, or with any. */
@@ -331,6 +299,41 @@ static void add_cut(cut_set *set, int node)
     set->any_ns += kernel_cost(&set->kernels[position], true);
 }
 
+/* The kernels of the savers of a set that may be tried. */
+static void plan_savers(const cut_set *set)
+{
+    int n = set->graph->n_savers;
+    if (!hopeful(set, 0)) return;
+    plan_body(set, body_of_savers(set, 0, n));
+    for (int s = 0; n > 1 && s < n; s++) plan_body(set, body_of_savers(set, s, s + 1));
+}
+
+/* What the next step of `extend` needs: the kernel of each cut, then those behind the last one. */
+static void plan_step(cut_set *set, int from, int more)
+{
+    mo_cutter *cutter = set->cutter;
+    mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
+    cut_set next = *set;
+    next.n_cut++;
+    for (int node = from; node < set->graph->n_nodes; node++) {
+        if (!worth_cutting(set->graph, node)) continue;
+        next.cut[set->n_cut] = node;
+        next.dtypes[set->graph->program->n_tensors + set->n_cut] = stored_dtype(set, node);
+        plan_body(&next, body_of_cut(&next, set->n_cut));
+    }
+    mo_body_cache_run(cutter->cache);
+    cutter->planning = true;
+    for (int node = from; more == 1 && node < set->graph->n_nodes; node++) {
+        if (!worth_cutting(set->graph, node)) continue;
+        next = *set;
+        add_cut(&next, node);
+        plan_savers(&next);
+    }
+    cutter->planning = false;
+    mo_body_cache_run(cutter->cache);
+    mo_arena_reset(cutter->scratch, mark);
+}
+
 /* All sets with `more` cuts from node `from` on beside those that there are. */
 static void extend(cut_set *set, int from, int more)
 {
@@ -340,6 +343,7 @@ static void extend(cut_set *set, int from, int more)
         try_set(set, set->n_cut);
         return;
     }
+    if (mo_body_cache_ahead(cutter->cache)) plan_step(set, from, more);
     for (int node = from; node < set->graph->n_nodes; node++) {
         if (!worth_cutting(set->graph, node)) continue;
         mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
@@ -385,35 +389,70 @@ static mo_prim *body_of_partials(const cut_set *set)
     return body;
 }
 
-static void try_split(mo_cutter *cutter, const mo_split *split)
+/* The cut that stores the partial results; false if there are too many. */
+static bool cut_partials(mo_cutter *cutter, const mo_split *split, cut_set *set)
 {
-    cut_set set = new_set(cutter, split->graph);
-    set.partial = split->partial;
-    set.parts_axis = split->parts_axis;
+    *set = new_set(cutter, split->graph);
+    set->partial = split->partial;
+    set->parts_axis = split->parts_axis;
     for (int i = 0; i < split->graph->n_nodes; i++) {
         if (!split->partial[i]) continue;
-        if (set.n_cut == MO_MAX_CUT || mo_axes_count(split->graph->nodes[i].axes) > MO_MAX_RANK) return;
-        set.dtypes[split->graph->program->n_tensors + set.n_cut] = MO_F32;
-        set.cut[set.n_cut++] = i;
+        if (set->n_cut == MO_MAX_CUT || mo_axes_count(split->graph->nodes[i].axes) > MO_MAX_RANK)
+            return false;
+        set->dtypes[split->graph->program->n_tensors + set->n_cut] = MO_F32;
+        set->cut[set->n_cut++] = i;
     }
-    set.kernels[0] = schedule_body(cutter, body_of_partials(&set), set.dtypes);
-    set.cost_ns = kernel_cost(&set.kernels[0], false);
-    set.any_ns = kernel_cost(&set.kernels[0], true);
-    if (hopeful(&set, 0)) try_set(&set, 1);
+    return true;
+}
+
+static void add_partials(cut_set *set)
+{
+    set->kernels[0] = schedule_body(set->cutter, body_of_partials(set), set->dtypes);
+    set->cost_ns = kernel_cost(&set->kernels[0], false);
+    set->any_ns = kernel_cost(&set->kernels[0], true);
+}
+
+/* The splits of one axis; returns their number. */
+static int split_sets(mo_cutter *cutter, const mo_prim *graph, int axis, cut_set *sets)
+{
+    int n = 0;
+    for (int64_t parts = 2; parts <= MOST_PARTS; parts *= 2) {
+        int64_t extent = graph->axes[axis].extent;
+        mo_split split;
+        if (extent % parts != 0 || extent / parts < LEAST_PART) break;
+        if (!mo_split_axis(cutter->scratch, graph, axis, parts, &split)) break;
+        n += cut_partials(cutter, &split, &sets[n]);
+    }
+    return n;
+}
+
+static void plan_splits(const cut_set *sets, int n)
+{
+    mo_cutter *cutter = sets[0].cutter;
+    for (int i = 0; i < n; i++) plan_body(&sets[i], body_of_partials(&sets[i]));
+    mo_body_cache_run(cutter->cache);
+    cutter->planning = true;
+    for (int i = 0; i < n; i++) {
+        cut_set set = sets[i];
+        add_partials(&set);
+        plan_savers(&set);
+    }
+    cutter->planning = false;
+    mo_body_cache_run(cutter->cache);
 }
 
 void mo_cutter_add_splits(mo_cutter *cutter, const mo_prim *graph)
 {
     if (cutter->max_kernels < 2) return;
-    for (int axis = 0; axis < graph->n_axes; axis++)
-        for (int64_t parts = 2; parts <= MOST_PARTS && !must_stop(cutter); parts *= 2) {
-            int64_t extent = graph->axes[axis].extent;
-            if (extent % parts != 0 || extent / parts < LEAST_PART) break;
-            mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
-            mo_split split;
-            bool found = mo_split_axis(cutter->scratch, graph, axis, parts, &split);
-            if (found) try_split(cutter, &split);
-            mo_arena_reset(cutter->scratch, mark);
-            if (!found) break;
+    for (int axis = 0; axis < graph->n_axes && !must_stop(cutter); axis++) {
+        mo_arena_mark mark = mo_arena_get_mark(cutter->scratch);
+        cut_set sets[MOST_SPLITS];
+        int n = split_sets(cutter, graph, axis, sets);
+        if (n > 0 && mo_body_cache_ahead(cutter->cache)) plan_splits(sets, n);
+        for (int i = 0; i < n && !must_stop(cutter); i++) {
+            add_partials(&sets[i]);
+            if (hopeful(&sets[i], 0)) try_set(&sets[i], 1);
         }
+        mo_arena_reset(cutter->scratch, mark);
+    }
 }

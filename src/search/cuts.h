@@ -6,7 +6,7 @@
 #ifndef MO_SEARCH_CUTS_H
 #define MO_SEARCH_CUTS_H
 
-#include "search/schedules.h"
+#include "search/body_cache.h"
 
 #define MO_MAX_CUT 7 /* values in device memory beside inputs and outputs */
 #define MO_KERNEL_CHOICES 24
@@ -15,8 +15,8 @@ typedef struct {
     mo_prim *body;     /* axes merged; intermediates are numbered from the program's tensors on */
     mo_prim *symbolic; /* the same with dimensions, for the equivalence test */
     int n_choices;
-    mo_scheduled *choices;     /* that the generator has a form for, cheapest first */
-    bool has_block, use_block; /* is there a BLOCK schedule; is it the one of this partition */
+    const mo_scheduled *choices; /* that the generator has a form for, cheapest first */
+    bool has_block, use_block;   /* is there a BLOCK schedule; is it the one of this partition */
     mo_scheduled block;
 } mo_cut_kernel;
 
@@ -30,15 +30,14 @@ typedef struct {
 } mo_partition;
 
 typedef struct {
-    int64_t partitions, schedules, too_large;
+    int64_t partitions;
+    mo_body_counts bodies;
 } mo_cut_counts;
 
 typedef struct {
     int capacity, count;
     mo_partition *best; /* cheapest first */
 } mo_partition_list;
-
-typedef struct mo_cut_cache mo_cut_cache; /* schedules of bodies seen before */
 
 typedef struct {
     mo_arena *arena;   /* of what is kept */
@@ -47,7 +46,8 @@ typedef struct {
     int max_kernels;
     mo_partition_list emittable; /* every kernel has a form in the generator */
     mo_partition_list any;       /* cheaper with BLOCK schedules */
-    mo_cut_cache *cache;
+    mo_body_cache *cache;
+    bool planning; /* looking ahead: nothing counts */
     mo_cut_counts counts;
     int64_t max_partitions; /* tried over all graphs, a deterministic bound; 0: none */
     bool (*stop)(void *context);
@@ -55,9 +55,10 @@ typedef struct {
     bool stopped, bounded; /* by the one, by the other */
 } mo_cutter;
 
-/* Keeps up to `capacity` emittable partitions, and up to `any_capacity` others. */
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, int max_kernels,
-                    int capacity, int any_capacity);
+/* Keeps up to `capacity` emittable partitions, and up to `any_capacity` others. The threads of `pool` (NULL:
+ * none) change nothing but the time that it takes. */
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, mo_pool *pool,
+                    int max_kernels, int capacity, int any_capacity);
 
 /* Tries every cut of `graph` and keeps the cheapest partitions of all graphs given so far. */
 void mo_cutter_add(mo_cutter *cutter, const mo_prim *graph);

@@ -36,6 +36,7 @@ typedef struct {
     mo_cutter *cutters;             /* one for each subprogram */
     structure *structures, *beyond; /* emittable; better, but not emittable */
     int n_structures, n_beyond;
+    mo_pool *pool;
     mo_hash128 *hashes; /* of the candidates */
     int *structure_of;  /* of the candidates */
 } search;
@@ -63,7 +64,7 @@ static void search_algebra(search *s, int index)
     counts->rejected += found.stats.rejected;
     counts->complete &= found.stats.complete;
     mo_cutter *cutter = &s->cutters[index];
-    mo_cutter_init(cutter, s->arena, o->device, o->max_kernel_ops, MAX_PARTITIONS, MO_SEARCH_BEYOND);
+    mo_cutter_init(cutter, s->arena, o->device, s->pool, o->max_kernel_ops, MAX_PARTITIONS, MO_SEARCH_BEYOND);
     cutter->stop = o->stop;
     cutter->stop_context = o->stop_context;
     for (int g = 0; g < found.n_graphs; g++) {
@@ -72,9 +73,9 @@ static void search_algebra(search *s, int index)
         mo_cutter_add_splits(cutter, found.graphs[g]);
     }
     mo_cutter_free(cutter);
-    counts->mugraphs += cutter->counts.schedules;
+    counts->mugraphs += cutter->counts.bodies.schedules;
     counts->partitions += cutter->counts.partitions;
-    counts->pruned_memory += cutter->counts.too_large;
+    counts->pruned_memory += cutter->counts.bodies.too_large;
     counts->complete &= !cutter->stopped && !cutter->bounded;
 }
 
@@ -322,7 +323,9 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     s.hashes = MO_NEW_ARRAY(arena, mo_hash128, room);
     s.structure_of = MO_NEW_ARRAY(arena, int, room);
     s.cutters = MO_NEW_ARRAY(arena, mo_cutter, lowered->n_subprograms + 1);
+    s.pool = mo_pool_new(options->threads);
     for (int i = 0; i < lowered->n_subprograms; i++) search_algebra(&s, i);
+    mo_pool_free(s.pool);
     make_structures(&s);
     verify_and_rank(&s);
     add_beyond(&s);

@@ -105,18 +105,30 @@ static mo_prim *node_body(mo_arena *arena, const mo_prim *lowered, const int *tw
     return body;
 }
 
-/* The kernel of a node that moves data, if it needs one; its cost. */
-static int64_t add_move(mo_mugraph *graph, const mo_cost_context *context, int node, const int *twins)
+/* The kernels of a node that moves data, if it needs one: a result with a twin is moved to both. Returns their
+ * number. */
+static int add_moves(mo_mugraph *graph, int node, int *twins)
 {
     if (!mo_node_needs_kernel(graph->program, node)) return 0;
     mo_mugraph_add_move(graph, node, twins);
-    return mo_cost_move(context, graph->program, node);
+    int *twin = &twins[graph->program->nodes[node].outputs[0]], kept = *twin;
+    if (kept == 0) return 1;
+    *twin = 0;
+    mo_mugraph_add_move(graph, node, twins);
+    *twin = kept;
+    return 2;
+}
+
+/* A graph with room for two kernels for each node. */
+static mo_mugraph *new_graph(mo_arena *arena, const mo_program *program)
+{
+    return mo_mugraph_new(arena, program, 2 * program->n_nodes);
 }
 
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
                        const mo_device *device, int rank, mo_width width)
 {
-    mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
+    mo_mugraph *graph = new_graph(arena, program);
     mo_dtype *dtypes = mo_tensor_dtypes(arena, program, program->n_nodes);
     int *twins = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
     if (width != MO_NARROW) widen(graph, width, dtypes, twins);
@@ -124,7 +136,7 @@ mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowe
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
         if (lowered->nodes[n] == NULL) {
-            graph->cost_ns += add_move(graph, &context, n, twins);
+            graph->cost_ns += add_moves(graph, n, twins) * mo_cost_move(&context, program, n);
             continue;
         }
         mo_prim *body = node_body(arena, lowered->nodes[n], twins);
@@ -140,13 +152,13 @@ mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowe
 
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered)
 {
-    mo_mugraph *graph = mo_mugraph_new(arena, program, program->n_nodes);
+    mo_mugraph *graph = new_graph(arena, program);
     int *twins = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
     graph->prefix = mo_arena_printf(arena, "%s_reference", program->symbol);
     widen(graph, MO_WIDEST, mo_tensor_dtypes(arena, program, program->n_nodes), twins);
     for (int n = 0; n < program->n_nodes; n++) {
         if (lowered->nodes[n] == NULL) {
-            if (mo_node_needs_kernel(program, n)) mo_mugraph_add_move(graph, n, twins);
+            add_moves(graph, n, twins);
             continue;
         }
         mo_prim *body = node_body(arena, lowered->nodes[n], twins);

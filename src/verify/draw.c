@@ -111,26 +111,30 @@ typedef struct {
 static void tabulate_chunk(void *context, int worker, int64_t index)
 {
     const tabulation *t = context;
+    mo_fval values[256];
     (void)worker;
-    uint64_t key = slice_key(t->draw, t->tensor, 0);
     int64_t end = (index + 1) * TABLE_CHUNK < t->span ? (index + 1) * TABLE_CHUNK : t->span;
-    for (int64_t i = index * TABLE_CHUNK; i < end; i++) {
-        mo_fval v = mo_field_random(t->draw->field, key, (uint64_t)i);
-        t->table[i] = (mo_drawn){v.p, v.q};
+    for (int64_t start = index * TABLE_CHUNK; start < end; start += 256) {
+        int64_t n = end - start < 256 ? end - start : 256;
+        mo_draw_along(t->draw, t->tensor, start, 1, n, values);
+        for (int64_t i = 0; i < n; i++) t->table[start + i] = (mo_drawn){values[i].p, values[i].q};
     }
 }
 
 void mo_draw_tabulate(mo_draw *draw, mo_arena *arena, mo_pool *pool, int64_t most)
 {
+    if (draw->field->r.prime != 0) return;
     for (int i = 0; i < draw->n_tensors; i++) {
         mo_draw_tensor *t = &draw->tensors[i];
         int64_t span = 1;
         for (int d = 0; d < t->shape.rank; d++) span += t->strides[d] * (t->shape.dim[d] - 1);
-        if (t->slice_dims != 0 || draw->field->r.prime != 0 || span > most) continue;
+        if (span > most) continue;
         most -= span;
-        tabulation all = {draw, i, span, MO_NEW_ARRAY(arena, mo_drawn, span)};
+        if (t->table != NULL) continue;
+        if (t->room == NULL) t->room = MO_NEW_ARRAY(arena, mo_drawn, span);
+        tabulation all = {draw, i, span, t->room};
         mo_pool_run(pool, (span + TABLE_CHUNK - 1) / TABLE_CHUNK, tabulate_chunk, &all);
-        t->table = all.table;
+        t->table = t->room;
     }
 }
 

@@ -21,6 +21,7 @@ typedef struct {
     int64_t n_slices;
     uint32_t *salts;       /* one for each slice */
     const mo_drawn *table; /* of all elements of memory, or NULL: drawn whenever they are asked for */
+    mo_drawn *room;        /* of the table */
 } mo_draw_tensor;
 
 typedef struct {
@@ -47,7 +48,7 @@ void mo_draw_slice(mo_draw *draw, mo_arena *arena, int tensor, uint32_t dims);
 void mo_draw_along(const mo_draw *draw, int tensor, int64_t offset, int64_t stride, int64_t n, mo_fval *out);
 
 /* Draws all elements of tensors once and keeps them, as far as `most` elements in all go: for rounds that ask
- * for them often. Behind mo_draw_start; a tensor that is drawn again loses its table. */
+ * for them often. Behind mo_draw_start; a tensor that is drawn again loses its table until the next call. */
 void mo_draw_tabulate(mo_draw *draw, mo_arena *arena, mo_pool *pool, int64_t most);
 
 /* Draws the slice that holds this element again. */

@@ -293,13 +293,28 @@ static bool draw_again(full *f)
     return hopeful > 0;
 }
 
+/* Inputs are drawn once for a pass over many elements. */
+static void tabulate(full *f, mo_pool *pool)
+{
+    if (f->limit * PARTS >= LEAST_TABULATED) mo_draw_tabulate(&f->draw, f->arena, pool, MOST_TABULATED);
+}
+
+/* Has the program radicands that have to be squares? */
+static bool has_radicands(const full *f)
+{
+    for (int i = 0; i < f->t->program->n_nodes; i++)
+        if (f->slices[i].input >= 0) return !f->field.free;
+    return false;
+}
+
 /* Passes over few elements until their radicands are squares, then over all, until nothing bad is met. */
 static bool settle(full *f, mo_pool *pool)
 {
-    int64_t n_active = 0;
-    for (int64_t i = 0; i < f->n; i++) n_active += f->active[i] = i % SAMPLE_STEP == 0;
+    int64_t n_active = 0, step = has_radicands(f) ? SAMPLE_STEP : 1;
+    for (int64_t i = 0; i < f->n; i++) n_active += f->active[i] = i % step == 0;
     for (int tries = 0;; tries++) {
         f->all_active = n_active == f->n;
+        if (f->all_active || tries == 0) tabulate(f, pool);
         mo_pool_run(pool, PARTS, program_part, f);
         int64_t suspects = 0;
         for (int64_t i = 0; i < f->n; i++) suspects += f->suspect[i] ? 1 : 0;
@@ -320,10 +335,12 @@ static mo_equiv judge(full *f)
     mo_verify_report *report = f->t->report;
     bool undefined = false;
     report->full_checked = 0;
+    /* Undefined on both sides: a row that is masked as a whole, a quotient by zero. Nothing is compared
+     * there. */
     for (int64_t i = 0; i < f->n; i++) {
         if (f->ours[i].state == 0 || f->theirs[i].state == 0) continue;
         if ((f->ours[i].state | f->theirs[i].state) & MO_FV_UNDEFINED) {
-            undefined = true;
+            undefined |= f->ours[i].state != f->theirs[i].state;
             continue;
         }
         report->full_checked++;
@@ -364,7 +381,6 @@ static mo_equiv run_full(full *f, bool *decisive)
         return MO_UNDECIDED;
     }
     mo_pool *pool = mo_pool_new(f->t->options->threads);
-    if (f->limit * PARTS >= LEAST_TABULATED) mo_draw_tabulate(&f->draw, f->arena, pool, MOST_TABULATED);
     bool exact = settle(f, pool);
     if (f->t->graph != NULL) mo_pool_run(pool, PARTS, graph_part, f);
     mo_pool_free(pool);

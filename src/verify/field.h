@@ -81,6 +81,8 @@ mo_fval mo_field_sub(const mo_field *f, mo_fval a, mo_fval b);
 mo_fval mo_field_mul(const mo_field *f, mo_fval a, mo_fval b);
 mo_fval mo_field_div(const mo_field *f, mo_fval a, mo_fval b);
 mo_fval mo_field_neg(const mo_field *f, mo_fval a);
+/* values[i] = values[i] / divisors[i], with few inverses. */
+void mo_field_divide(const mo_field *f, mo_fval *values, const mo_fval *divisors, int64_t n);
 mo_fval mo_field_reciprocal(const mo_field *f, mo_fval a);
 mo_fval mo_field_exp(const mo_field *f, mo_fval a);
 mo_fval mo_field_sqrt(const mo_field *f, mo_fval a);
@@ -160,6 +162,17 @@ static inline uint64_t mo_accumulate(uint64_t acc, uint32_t x, uint32_t y, uint6
 
 /* Adds n products. */
 void mo_field_sum_dot(const mo_field *f, mo_field_sum *sum, const mo_fval *a, const mo_fval *b, int64_t n);
+
+/* Rows times columns, both of n elements: adds to sums[row * columns + column]. Fast for up to
+ * MO_FIELD_COLUMNS columns. */
+#define MO_FIELD_COLUMNS 256
+
+typedef struct {
+    const mo_fval *left, *right; /* [row * n + element], [column * n + element] */
+    int64_t rows, columns, n;
+} mo_field_block;
+
+void mo_field_block_add(const mo_field *f, const mo_field_block *block, mo_field_sum *sums);
 
 static inline void mo_field_sum_add(const mo_field *f, mo_field_sum *sum, mo_fval a, mo_fval b)
 {

@@ -3,13 +3,13 @@
 
 #include "base/status.h"
 #include "verify/memo.h"
+#include "verify/tiles.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 256  /* elements that are computed at once */
-#define ROWS 16    /* rows of a product */
-#define BLOCK 1024 /* elements of a product */
+#define CHUNK 256 /* elements that are computed at once */
+#define ROWS 16   /* rows of a product */
 
 /* Who writes a tensor. */
 typedef struct {
@@ -27,6 +27,7 @@ struct mo_mugraph_eval {
     mo_memo **memos; /* [kernel][node] */
     int64_t products;
     bool eager;
+    mo_tiles tiles;
 };
 
 typedef struct {
@@ -112,6 +113,7 @@ void mo_mugraph_eval_free(mo_mugraph_eval *e)
     for (int k = 0; k < e->graph->n_kernels; k++)
         for (int i = 0; e->memos[k] != NULL && i < e->graph->kernels[k].body->n_nodes; i++)
             mo_memo_free(&e->memos[k][i]);
+    mo_tiles_free(&e->tiles);
     mo_arena_free(e->arena);
     free(e);
 }
@@ -161,7 +163,7 @@ static void mask_along(const mo_prim_node *node, const int64_t *at, int axis, in
     for (int64_t i = 0; i < n; i++) {
         int64_t row = rows < 0 ? 0 : at[rows] + (axis >= 0 && axis == rows ? i : 0);
         int64_t column = columns < 0 ? 0 : at[columns] + (axis >= 0 && axis == columns ? i : 0);
-        if (column > row + node->mask_offset) out[i] = mo_fval_special(MO_FV_NEG_INF);
+        if (column - row > node->mask_offset) out[i] = mo_fval_special(MO_FV_NEG_INF);
     }
 }
 
@@ -183,6 +185,10 @@ static void pointwise_along(const scope *s, const mo_prim_node *node, int64_t *a
     } else if (node->n_in == 2) {
         mo_fval other[CHUNK];
         operand_along(s, node->in[1], at, axis, n, other);
+        if (node->op == MO_OP_DIV) {
+            mo_field_divide(f, out, other, n);
+            return;
+        }
         for (int64_t i = 0; i < n; i++) out[i] = mo_field_binary(f, node->op, out[i], other[i]);
     } else {
         if (node->op == MO_OP_CAST && mo_cast_is_identity(s->body->nodes[node->in[0]].dtype, node->dtype))
@@ -250,38 +256,93 @@ static bool has_axis(const scope *s, int node, int axis)
     return axis >= 0 && (s->body->nodes[node].axes >> axis & 1u);
 }
 
+/* How far apart neighbours along this axis lie in what the value is read from. */
+static int64_t step_along(const scope *s, int index, int axis)
+{
+    const mo_prim_node *node = &s->body->nodes[index];
+    if (node->op == MO_OP_ITER) return node->access.stride[axis];
+    int64_t step = 1;
+    if (s->memos[index].size > 0 || node->n_in == 0) {
+        for (int a = axis + 1; a < s->body->n_axes; a++)
+            step *= has_axis(s, index, a) ? s->body->axes[a].extent : 1;
+        return step;
+    }
+    return step_along(s, node->in[has_axis(s, node->in[0], axis) ? 0 : 1], axis);
+}
+
+/* Do the elements of the columns of the right operand lie closer to those of the next column? */
+static bool columns_turned(const scope *s, const block *b, int inner)
+{
+    return b->n > 1 && step_along(s, b->right, b->column) < step_along(s, b->right, inner);
+}
+
+/* The columns of the right operand, `run` elements of each along `inner`: tile[column * run + element]. Read
+ * in the direction in which elements lie side by side. */
+static void read_columns(const scope *s, const block *b, bool turned, int64_t *at, int inner, int64_t run,
+                         mo_fval *tile)
+{
+    int64_t start = at[inner], first = b->column >= 0 ? at[b->column] : 0;
+    for (int64_t k = 0; turned && k < run; k++) {
+        mo_fval line[CHUNK];
+        at[inner] = start + k;
+        operand_along(s, b->right, at, b->column, b->n, line);
+        for (int64_t j = 0; j < b->n; j++) tile[j * run + k] = line[j];
+    }
+    at[inner] = start;
+    for (int64_t j = 0; !turned && j < b->n; j++) {
+        if (b->column >= 0) at[b->column] = first + j;
+        operand_along(s, b->right, at, inner, run, tile + j * run);
+    }
+    if (b->column >= 0) at[b->column] = first;
+}
+
+/* `run` products of each element, from `at` on along `inner`. */
+static void add_products(const scope *s, const block *b, bool turned, int64_t *at, int inner, int64_t run,
+                         mo_tile *tile)
+{
+    const mo_field *f = s->e->draw->field;
+    int64_t row = b->row >= 0 ? at[b->row] : 0, column = b->column >= 0 ? at[b->column] : 0;
+    for (int64_t r = 0; r < b->rows; r++) {
+        if (b->row >= 0) at[b->row] = row + r;
+        operand_along(s, b->left, at, inner, run, tile->left + r * run);
+    }
+    if (b->row >= 0) at[b->row] = row;
+    if (b->rows > 1 || turned) {
+        read_columns(s, b, turned, at, inner, run, tile->right);
+        mo_field_block_add(f, &(mo_field_block){tile->left, tile->right, b->rows, b->n, run}, tile->sums);
+    } else {
+        for (int64_t j = 0; j < b->n; j++) {
+            if (b->column >= 0) at[b->column] = column + j;
+            operand_along(s, b->right, at, inner, run, tile->right);
+            mo_field_sum_dot(f, &tile->sums[j], tile->left, tile->right, run);
+        }
+        if (b->column >= 0) at[b->column] = column;
+    }
+    s->e->products += run * b->rows * b->n;
+}
+
 static void product_block(const scope *s, const mo_prim_node *node, const block *b, const int64_t *free_at,
                           mo_fval *out)
 {
     const mo_field *f = s->e->draw->field;
-    int64_t at[MO_MAX_AXES];
+    int64_t at[MO_MAX_AXES], longest = CHUNK;
     memcpy(at, free_at, sizeof at);
     MO_FOR_AXES(a, node->reduced) at[a] = 0;
     int inner = inner_axis(s->body, node->reduced);
-    mo_field_sum sums[BLOCK];
-    mo_fval left[ROWS][CHUNK], right[CHUNK];
-    for (int64_t i = 0; i < b->rows * b->n; i++) sums[i] = mo_field_sum_start(f);
+    bool turned = columns_turned(s, b, inner);
+    if ((b->rows > 1 || turned) && longest > MO_TILE / (b->rows > b->n ? b->rows : b->n))
+        longest = MO_TILE / (b->rows > b->n ? b->rows : b->n);
+    mo_tile *tile = mo_tiles_enter(&s->e->tiles);
+    for (int64_t i = 0; i < b->rows * b->n; i++) tile->sums[i] = mo_field_sum_start(f);
     do {
-        for (int64_t start = 0; start < s->body->axes[inner].extent; start += CHUNK) {
-            int64_t run = s->body->axes[inner].extent - start;
-            if (run > CHUNK) run = CHUNK;
+        for (int64_t start = 0; start < s->body->axes[inner].extent; start += longest) {
+            int64_t left = s->body->axes[inner].extent - start;
             at[inner] = start;
-            s->e->products += run * b->rows * b->n;
-            for (int64_t r = 0; r < b->rows; r++) {
-                if (b->row >= 0) at[b->row] = free_at[b->row] + r;
-                operand_along(s, b->left, at, inner, run, left[r]);
-            }
-            if (b->row >= 0) at[b->row] = free_at[b->row];
-            for (int64_t j = 0; j < b->n; j++) {
-                if (b->column >= 0) at[b->column] = free_at[b->column] + j;
-                operand_along(s, b->right, at, inner, run, right);
-                for (int64_t r = 0; r < b->rows; r++)
-                    mo_field_sum_dot(f, &sums[r * b->n + j], left[r], right, run);
-            }
-            if (b->column >= 0) at[b->column] = free_at[b->column];
+            add_products(s, b, turned, at, inner, left < longest ? left : longest, tile);
         }
     } while (next_outer(s->body, node->reduced & ~(1u << inner), at));
-    for (int64_t i = 0; i < b->rows * b->n; i++) out[i] = mo_field_sum_end(f, &sums[i]);
+    for (int64_t i = 0; i < b->rows * b->n; i++) out[i] = mo_field_sum_end(f, &tile->sums[i]);
+    mo_tiles_leave(&s->e->tiles);
 }
 
 /* The block of n elements along `axis`; `wanted` rows where some axis allows it. False if both operands
@@ -299,7 +360,7 @@ static bool plan_block(const scope *s, const mo_prim_node *node, const int64_t *
         b->row = a;
         b->rows = rows < wanted ? rows : wanted;
     }
-    if (b->rows > BLOCK / n) b->rows = BLOCK / n;
+    if (b->rows > MO_TILE_SUMS / n) b->rows = MO_TILE_SUMS / n;
     return true;
 }
 
@@ -353,20 +414,57 @@ static int64_t memo_position(const scope *s, int index, const int64_t *at, int a
     return position;
 }
 
-/* These elements of a product and more rows of them go to its memory; false if there are none to share. */
-static bool eager_rows(const scope *s, int index, const int64_t *at, int axis, int64_t n)
+/* Keeps what a block computed: b->rows rows of b->n elements. */
+static void keep_block(const scope *s, int index, const int64_t *at, const block *b, const mo_fval *values)
+{
+    int64_t stride, row_stride, position = memo_position(s, index, at, b->column, &stride);
+    memo_position(s, index, at, b->row, &row_stride);
+    for (int64_t r = 0; r < b->rows; r++)
+        mo_memo_put(&s->memos[index], position + r * row_stride, stride, b->n, values + r * b->n);
+}
+
+/* Elements along an axis of both operands have nothing in common: each is computed with a block around it,
+ * over axes of one operand. */
+static void eager_blocks(const scope *s, int index, const int64_t *from, int axis, int64_t n)
 {
     const mo_prim_node *node = &s->body->nodes[index];
-    mo_fval values[BLOCK];
-    int64_t stride, row_stride;
+    int64_t at[MO_MAX_AXES], stride;
+    int column = -1;
+    memcpy(at, from, sizeof at);
+    MO_FOR_AXES(a, node->axes) {
+        if (has_axis(s, node->in[0], a) && has_axis(s, node->in[1], a)) continue;
+        if (column < 0 || s->body->axes[a].extent > s->body->axes[column].extent) column = a;
+    }
+    for (int64_t i = 0; i < n; i++, at[axis]++) {
+        mo_fval values[MO_TILE_SUMS];
+        block b;
+        int64_t columns = column < 0 ? 1 : s->body->axes[column].extent - at[column];
+        int64_t position = memo_position(s, index, at, axis, &stride);
+        if (mo_memo_get(&s->memos[index], position, stride, 1, values)) continue;
+        MO_CHECK(
+            plan_block(s, node, at, column, columns < MO_TILE_COLUMNS ? columns : MO_TILE_COLUMNS, ROWS, &b));
+        product_block(s, node, &b, at, values);
+        keep_block(s, index, at, &b, values);
+    }
+}
+
+/* These elements of a product and more rows of them go to its memory. */
+static void eager_rows(const scope *s, int index, const int64_t *at, int axis, int64_t n)
+{
+    mo_fval values[MO_TILE_SUMS];
     block b;
-    if (!plan_block(s, node, at, axis, n, ROWS, &b)) return false;
-    product_block(s, node, &b, at, values);
-    int64_t position = memo_position(s, index, at, axis, &stride);
-    memo_position(s, index, at, b.row, &row_stride);
-    for (int64_t r = 0; r < b.rows; r++)
-        mo_memo_put(&s->memos[index], position + r * row_stride, stride, n, values + r * n);
-    return true;
+    int64_t place[MO_MAX_AXES], columns;
+    memcpy(place, at, sizeof place);
+    if (plan_block(s, &s->body->nodes[index], at, axis, 1, ROWS, &b)) {
+        for (int64_t done = 0; done < n; done += columns, place[axis] += columns) {
+            columns = n - done < MO_TILE_COLUMNS ? n - done : MO_TILE_COLUMNS;
+            b.n = columns;
+            product_block(s, &s->body->nodes[index], &b, place, values);
+            keep_block(s, index, place, &b, values);
+        }
+    } else if (s->memos[index].slots == 0) {
+        eager_blocks(s, index, at, axis, n);
+    }
 }
 
 /* At most CHUNK elements along an axis that the value has; `at` is left as it was. */
@@ -380,9 +478,10 @@ static void node_along(const scope *s, int index, int64_t *at, int axis, int64_t
     int64_t stride, position = memo_position(s, index, at, axis, &stride);
     if (mo_memo_get(memo, position, stride, n, out)) return;
     bool product = s->body->nodes[index].op == MO_OP_MATMUL;
-    if (s->e->eager && product && axis >= 0 && eager_rows(s, index, at, axis, n) &&
-        mo_memo_get(memo, position, stride, n, out))
-        return;
+    if (s->e->eager && product && axis >= 0) {
+        eager_rows(s, index, at, axis, n);
+        if (mo_memo_get(memo, position, stride, n, out)) return;
+    }
     compute(s, index, at, axis, n, out);
     mo_memo_put(memo, position, stride, n, out);
 }

@@ -154,7 +154,7 @@ static void mask_matrix(const row_task *t, const mo_shape *shape)
     int64_t rows = shape->dim[shape->rank - 2], columns = shape->dim[shape->rank - 1];
     int64_t total = mo_shape_elements(*shape);
     for (int64_t i = 0; i < total; i++) {
-        bool keep = i % columns <= i / columns % rows + t->node->attrs.offset;
+        bool keep = i % columns - i / columns % rows <= t->node->attrs.offset;
         t->out[i] = keep ? t->x[i] : (double)-INFINITY;
     }
 }

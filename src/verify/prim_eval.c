@@ -78,15 +78,14 @@ static void read_tensor(const mo_instance *instance, const mo_prim_node *node, m
     while (nest_next(&n));
 }
 
-/* Small masks are random patterns, as those of small programs. */
-static void mask(const mo_field *f, const mo_instance *instance, const mo_prim_node *node, const mo_fval *x,
-                 mo_fval *out)
+/* The same patterns as in small programs. */
+static void mask(const mo_instance *instance, const mo_prim_node *node, const mo_fval *x, mo_fval *out)
 {
     int rows = node->mask_rows - 1, columns = node->mask_columns - 1;
     int at[MO_MAX_AXES] = {0};
     for (int64_t i = 0, n = mo_instance_size(instance, node->axes); i < n; i++) {
-        bool keep = mo_mask_keeps(f, node->mask_offset, rows < 0 ? 0 : at[rows],
-                                  columns < 0 ? 0 : at[columns], columns < 0 ? 1 : instance->extent[columns]);
+        bool keep = mo_mask_keeps(node->mask_offset, rows < 0 ? 0 : at[rows], columns < 0 ? 0 : at[columns],
+                                  columns < 0 ? 1 : instance->extent[columns]);
         out[i] = keep ? x[i] : mo_fval_special(MO_FV_NEG_INF);
         for (int a = MO_MAX_AXES - 1; a >= 0; a--) {
             if (!(node->axes >> a & 1u)) continue;
@@ -165,7 +164,7 @@ void mo_prim_eval_node(const mo_field *f, const mo_instance *instance, const mo_
     if (node->op == MO_OP_ITER) {
         read_tensor(instance, node, out);
     } else if (node->op == MO_OP_MASK) {
-        mask(f, instance, node, operands[0].values, out);
+        mask(instance, node, operands[0].values, out);
     } else {
         MO_CHECK(node->op == MO_OP_CONST);
         *out = node->const_axes == 0 ? mo_field_constant(f, node->number)

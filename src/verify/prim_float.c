@@ -65,16 +65,18 @@ static double reduce(const evaluation *e, const mo_prim_node *node, int *at)
     MO_FOR_AXES(a, node->reduced) at[a] = 0;
     do {
         double x = operand(e, node->in[0], at);
-        if (node->op == MO_OP_MASK) {
-            int64_t row = node->mask_rows > 0 ? at[node->mask_rows - 1] : 0;
-            int64_t column = node->mask_columns > 0 ? at[node->mask_columns - 1] : 0;
-            return column <= row + node->mask_offset ? x : -HUGE_VAL;
-        }
         if (node->op == MO_OP_MATMUL) x *= operand(e, node->in[1], at);
         acc = first ? x : combine(node->op, acc, x);
         first = false;
     } while (next(e->instance, node->reduced, at));
     return acc;
+}
+
+static double mask(const mo_prim_node *node, const int *at, double x)
+{
+    int64_t row = node->mask_rows > 0 ? at[node->mask_rows - 1] : 0;
+    int64_t column = node->mask_columns > 0 ? at[node->mask_columns - 1] : 0;
+    return column - row <= node->mask_offset ? x : -HUGE_VAL;
 }
 
 static double element(const evaluation *e, const mo_prim_node *node, int *at)
@@ -87,6 +89,7 @@ static double element(const evaluation *e, const mo_prim_node *node, int *at)
     mo_attrs attrs = {
         .min = node->min, .max = node->max, .approximate_tanh = node->approximate_tanh, .dtype = node->dtype};
     double x = operand(e, node->in[0], at);
+    if (node->op == MO_OP_MASK) return mask(node, at, x);
     if (node->op == MO_OP_CAST && mo_cast_is_identity(e->graph->nodes[node->in[0]].dtype, node->dtype))
         return x;
     return mo_oracle_pointwise(node->op, &attrs, x, node->n_in == 2 ? operand(e, node->in[1], at) : 0.0);

@@ -26,15 +26,16 @@ static mo_memo plan_tensor(const mo_program *program, int tensor, int uses)
     return mo_memo_plan(mo_shape_elements(t->shape), expensive);
 }
 
-mo_program_eval *mo_program_eval_new(const mo_program *program, const mo_draw *draw, bool random_mask)
+mo_program_eval *mo_program_eval_new(const mo_program *program, const mo_draw *draw, bool small_masks)
 {
     mo_program_eval *e = check_room(calloc(1, sizeof *e));
     e->program = program;
     e->draw = draw;
-    e->random_mask = random_mask;
+    e->small_masks = small_masks;
     e->arena = mo_arena_new();
     e->tensors = MO_NEW_ARRAY(e->arena, mo_memo, program->n_tensors + 1);
     e->rows = MO_NEW_ARRAY(e->arena, mo_memo, 2 * program->n_nodes + 1);
+    e->numbers = MO_NEW_ARRAY(e->arena, mo_fval, 2 * program->n_nodes + 1);
     int *uses = MO_NEW_ARRAY(e->arena, int, program->n_tensors + 1);
     for (int i = 0; i < program->n_nodes; i++)
         for (int j = 0; j < program->nodes[i].n_inputs; j++)
@@ -75,6 +76,7 @@ void mo_program_eval_free(mo_program_eval *e)
 {
     if (e == NULL) return;
     clear_all(e, true);
+    mo_tiles_free(&e->tiles);
     mo_arena_free(e->arena);
     free(e);
 }
@@ -82,6 +84,7 @@ void mo_program_eval_free(mo_program_eval *e)
 void mo_program_eval_forget(mo_program_eval *e)
 {
     clear_all(e, false);
+    memset(e->numbers, 0, sizeof *e->numbers * 2 * (size_t)e->program->n_nodes);
     e->n_bad = 0;
     e->products = 0;
 }
@@ -112,12 +115,15 @@ void mo_program_eval_radicand(mo_program_eval *e, int node, const int64_t *index
     memcpy(bad->index, index, sizeof *index * (size_t)rank);
 }
 
-bool mo_mask_keeps(const mo_field *f, int64_t offset, int64_t row, int64_t column, int64_t columns)
+bool mo_mask_keeps(int64_t offset, int64_t row, int64_t column, int64_t columns)
 {
-    uint64_t key = mo_rng_at(f->key ^ 0x8ebc6af09c88c6e3u, (uint64_t)offset);
-    uint64_t bits = mo_rng_at(key, (uint64_t)row);
-    if ((int64_t)(bits % (uint64_t)columns) == column) return true;
-    return (mo_rng_at(bits, (uint64_t)column) >> 63) != 0;
+    if (columns == 1) return offset >= 0 || row > 0;
+    uint64_t twice = (uint64_t)offset << 1, code = offset < 0 ? ~twice : twice, n = (uint64_t)columns;
+    uint64_t first = code % n, second = (first + code / n) % n, at = (uint64_t)column;
+    if (row == 0) return at != first;
+    if (row == 1) return at == first || at != second;
+    uint64_t bits = mo_rng_at(code ^ 0x8ebc6af09c88c6e3u, (uint64_t)row);
+    return bits % n == at || (mo_rng_at(bits, at) >> 63) != 0;
 }
 
 /* An operand of an operator that broadcasts: elements for the output's index along the output's `dim`. */
@@ -145,8 +151,9 @@ static void operand_along(mo_program_eval *e, const mo_node *node, int operand, 
         broadcast_along(e, o->tensor, rank_out, index, dim, n, out);
         return;
     }
-    mo_fval number = mo_field_constant(e->draw->field, o->number);
-    for (int64_t i = 0; i < n; i++) out[i] = number;
+    mo_fval *number = &e->numbers[2 * (node - e->program->nodes) + (operand > 0)];
+    if (number->state == 0) *number = mo_field_constant(e->draw->field, o->number);
+    for (int64_t i = 0; i < n; i++) out[i] = *number;
 }
 
 static bool is_root(const mo_node *node)
@@ -176,6 +183,10 @@ static void pointwise_along(mo_program_eval *e, int index_of_node, const int64_t
     } else if (node->n_inputs == 2) {
         mo_fval other[MO_EVAL_CHUNK];
         operand_along(e, node, 1, index, dim, n, other);
+        if (node->op == MO_OP_DIV) {
+            mo_field_divide(f, out, other, n);
+            return;
+        }
         for (int64_t i = 0; i < n; i++) out[i] = mo_field_binary(f, node->op, out[i], other[i]);
     } else {
         const mo_attrs *a = &node->attrs;
@@ -200,35 +211,110 @@ static void matmul_index(const mo_shape *shape, int rank_out, const int64_t *ind
     own[shape->rank - 1] = transposed ? row : column;
 }
 
-/* `rows` rows times `n` columns, from `index` on; rows * n is at most MO_EVAL_BLOCK. */
+/* Do neighbours along dimension x lie closer together than along y? */
+static bool lies_closer(const mo_program *program, int tensor, int x, int y)
+{
+    const mo_tensor *t = &program->tensors[tensor];
+    if (tensor < program->n_inputs) return t->strides[x] < t->strides[y];
+    const mo_node *node = &program->nodes[t->producer];
+    if (node->op != MO_OP_TRANSPOSE) return x > y;
+    return lies_closer(program, node->inputs[0].tensor, node->attrs.perm[x], node->attrs.perm[y]);
+}
+
+typedef struct {
+    mo_program_eval *e;
+    const mo_node *node;
+    const int64_t *index; /* of the first element */
+    int64_t rows, n;
+    int inner[2], rank; /* dimension of each operand that is summed over; of the result */
+} product;
+
+static product product_at(mo_program_eval *e, const mo_node *node, const int64_t *index, int64_t rows,
+                          int64_t n)
+{
+    const mo_tensor *t = e->program->tensors;
+    product p = {e, node, index, rows, n, {0, 0}, t[node->outputs[0]].shape.rank};
+    p.inner[0] = t[node->inputs[0].tensor].shape.rank - (node->attrs.transpose_a ? 2 : 1);
+    p.inner[1] = t[node->inputs[1].tensor].shape.rank - (node->attrs.transpose_b ? 1 : 2);
+    return p;
+}
+
+/* `run` elements of row or column number `line` of an operand, from k on. */
+static void read_line(const product *p, int operand, int64_t line, int64_t k, int64_t run, mo_fval *out)
+{
+    int tensor = p->node->inputs[operand].tensor;
+    const mo_shape *shape = &p->e->program->tensors[tensor].shape;
+    int64_t own[MO_MAX_RANK] = {0};
+    if (operand == 0)
+        matmul_index(shape, p->rank, p->index, p->node->attrs.transpose_a, p->index[p->rank - 2] + line, k,
+                     own);
+    else
+        matmul_index(shape, p->rank, p->index, p->node->attrs.transpose_b, k, p->index[p->rank - 1] + line,
+                     own);
+    mo_program_eval_along(p->e, tensor, own, p->inner[operand], run, out);
+}
+
+/* Do the elements of the columns of the right operand lie closer to those of the next column? */
+static bool columns_turned(const product *p)
+{
+    int inner = p->inner[1], tensor = p->node->inputs[1].tensor;
+    int other = 2 * p->e->program->tensors[tensor].shape.rank - 3 - inner;
+    return p->n > 1 && lies_closer(p->e->program, tensor, other, inner);
+}
+
+/* The columns of the right operand: tile[column * run + element], read in the direction in which elements lie
+ * side by side. */
+static void read_columns(const product *p, bool turned, int64_t k, int64_t run, mo_fval *tile)
+{
+    int tensor = p->node->inputs[1].tensor;
+    const mo_shape *shape = &p->e->program->tensors[tensor].shape;
+    for (int64_t j = 0; !turned && j < p->n; j++) read_line(p, 1, j, k, run, tile + j * run);
+    for (int64_t i = 0; turned && i < run; i++) {
+        int64_t own[MO_MAX_RANK] = {0};
+        mo_fval line[MO_EVAL_CHUNK];
+        matmul_index(shape, p->rank, p->index, p->node->attrs.transpose_b, k + i, p->index[p->rank - 1], own);
+        mo_program_eval_along(p->e, tensor, own, 2 * shape->rank - 3 - p->inner[1], p->n, line);
+        for (int64_t j = 0; j < p->n; j++) tile[j * run + i] = line[j];
+    }
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Rows times columns, of k to k + run - 1. */
+static void add_products(const product *p, bool turned, int64_t k, int64_t run, mo_tile *tile)
+{
+    const mo_field *f = p->e->draw->field;
+    for (int64_t r = 0; r < p->rows; r++) read_line(p, 0, r, k, run, tile->left + r * run);
+    if (p->rows > 1 || turned) {
+        read_columns(p, turned, k, run, tile->right);
+        mo_field_block_add(f, &(mo_field_block){tile->left, tile->right, p->rows, p->n, run}, tile->sums);
+    } else {
+        for (int64_t j = 0; j < p->n; j++) {
+            read_line(p, 1, j, k, run, tile->right);
+            mo_field_sum_dot(f, &tile->sums[j], tile->left, tile->right, run);
+        }
+    }
+    p->e->products += run * p->n * p->rows;
+}
+
+/* `rows` rows times `n` columns, from `index` on; rows * n is at most MO_TILE_SUMS. */
 static void rows_times_columns(mo_program_eval *e, const mo_node *node, const int64_t *index, int64_t rows,
                                int64_t n, mo_fval *out)
 {
-    const mo_program *program = e->program;
-    int a = node->inputs[0].tensor, b = node->inputs[1].tensor;
-    const mo_shape *sa = &program->tensors[a].shape, *sb = &program->tensors[b].shape;
-    int rank = program->tensors[node->outputs[0]].shape.rank;
-    bool ta = node->attrs.transpose_a, tb = node->attrs.transpose_b;
-    int dim_a = sa->rank - 1 - (ta ? 1 : 0), dim_b = sb->rank - 2 + (tb ? 1 : 0);
+    product p = product_at(e, node, index, rows, n);
     const mo_field *f = e->draw->field;
-    mo_field_sum sums[MO_EVAL_BLOCK];
-    mo_fval left[MO_EVAL_ROWS][MO_EVAL_CHUNK], right[MO_EVAL_CHUNK];
-    for (int64_t j = 0; j < rows * n; j++) sums[j] = mo_field_sum_start(f);
-    for (int64_t k = 0; k < sa->dim[dim_a]; k += MO_EVAL_CHUNK) {
-        int64_t run = sa->dim[dim_a] - k < MO_EVAL_CHUNK ? sa->dim[dim_a] - k : MO_EVAL_CHUNK;
-        int64_t own[MO_MAX_RANK] = {0};
-        for (int64_t r = 0; r < rows; r++) {
-            matmul_index(sa, rank, index, ta, index[rank - 2] + r, k, own);
-            mo_program_eval_along(e, a, own, dim_a, run, left[r]);
-        }
-        for (int64_t j = 0; j < n; j++) {
-            matmul_index(sb, rank, index, tb, k, index[rank - 1] + j, own);
-            mo_program_eval_along(e, b, own, dim_b, run, right);
-            for (int64_t r = 0; r < rows; r++) mo_field_sum_dot(f, &sums[r * n + j], left[r], right, run);
-        }
-        e->products += run * n * rows;
-    }
-    for (int64_t j = 0; j < rows * n; j++) out[j] = mo_field_sum_end(f, &sums[j]);
+    bool turned = columns_turned(&p);
+    int64_t extent = e->program->tensors[node->inputs[0].tensor].shape.dim[p.inner[0]];
+    int64_t longest = least(MO_EVAL_CHUNK, rows > 1 || turned ? MO_TILE / (rows > n ? rows : n) : MO_TILE);
+    mo_tile *tile = mo_tiles_enter(&e->tiles);
+    for (int64_t j = 0; j < rows * n; j++) tile->sums[j] = mo_field_sum_start(f);
+    for (int64_t k = 0; k < extent; k += longest)
+        add_products(&p, turned, k, least(longest, extent - k), tile);
+    for (int64_t j = 0; j < rows * n; j++) out[j] = mo_field_sum_end(f, &tile->sums[j]);
+    mo_tiles_leave(&e->tiles);
 }
 
 static void matmul_along(mo_program_eval *e, const mo_node *node, const int64_t *index, int dim, int64_t n,
@@ -324,9 +410,8 @@ static void mask_along(mo_program_eval *e, const mo_node *node, const int64_t *i
     for (int64_t i = 0; i < n; i++) {
         int64_t row = index[shape->rank - 2] + (dim == shape->rank - 2 ? i : 0);
         int64_t column = index[shape->rank - 1] + (dim == shape->rank - 1 ? i : 0);
-        bool keep = e->random_mask
-                        ? mo_mask_keeps(e->draw->field, offset, row, column, shape->dim[shape->rank - 1])
-                        : column <= row + offset;
+        bool keep = e->small_masks ? mo_mask_keeps(offset, row, column, shape->dim[shape->rank - 1])
+                                   : column - row <= offset;
         if (!keep) out[i] = mo_fval_special(MO_FV_NEG_INF);
     }
 }
@@ -378,13 +463,18 @@ static void compute(mo_program_eval *e, int tensor, const int64_t *index, int di
 static void eager_rows(mo_program_eval *e, const mo_node *node, const mo_shape *shape, const int64_t *index,
                        int64_t position, int64_t n)
 {
-    mo_fval block[MO_EVAL_BLOCK];
+    mo_fval block[MO_TILE_SUMS];
     int64_t rows = shape->dim[shape->rank - 2] - index[shape->rank - 2], row = shape->dim[shape->rank - 1];
+    int64_t at[MO_MAX_RANK], columns;
+    memcpy(at, index, sizeof at);
     if (rows > MO_EVAL_ROWS) rows = MO_EVAL_ROWS;
-    if (rows > MO_EVAL_BLOCK / n) rows = MO_EVAL_BLOCK / n;
-    rows_times_columns(e, node, index, rows, n, block);
-    for (int64_t r = 0; r < rows; r++)
-        mo_memo_put(&e->tensors[node->outputs[0]], position + r * row, 1, n, block + r * n);
+    for (int64_t done = 0; done < n; done += columns, at[shape->rank - 1] += columns) {
+        columns = least(n - done, MO_TILE_COLUMNS);
+        rows_times_columns(e, node, at, rows, columns, block);
+        for (int64_t r = 0; r < rows; r++)
+            mo_memo_put(&e->tensors[node->outputs[0]], position + done + r * row, 1, columns,
+                        block + r * columns);
+    }
 }
 
 /* At most MO_EVAL_CHUNK elements. */

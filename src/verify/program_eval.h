@@ -19,8 +19,8 @@ typedef struct {
 } mo_bad_radicand;
 
 /* `draw` gives the inputs and the field and may change between calls of mo_program_eval_forget.
- * `random_mask`: causal masks are random patterns (small instances). */
-mo_program_eval *mo_program_eval_new(const mo_program *program, const mo_draw *draw, bool random_mask);
+ * `small_masks`: causal masks are the patterns of mo_mask_keeps (small instances). */
+mo_program_eval *mo_program_eval_new(const mo_program *program, const mo_draw *draw, bool small_masks);
 /* Every element will be asked for, along the last dimension: products are computed for several rows at once.
  */
 void mo_program_eval_set_eager(mo_program_eval *eval, bool eager);
@@ -40,8 +40,10 @@ int mo_program_eval_bad(const mo_program_eval *eval, const mo_bad_radicand **lis
 /* Multiply-add steps done since the last forget. */
 int64_t mo_program_eval_products(const mo_program_eval *eval);
 
-/* Does the random pattern that stands for a causal mask of this offset keep (row, column)? At least one
- * column of each row is kept. */
-bool mo_mask_keeps(const mo_field *f, int64_t offset, int64_t row, int64_t column, int64_t columns);
+/* Does the pattern that stands for a causal mask of this offset on a small instance keep (row, column)? With
+ * the offset as it is, most masks would keep everything or nothing there. The pattern is never all of the
+ * matrix; it keeps something of each row, and of each column where there are two rows; offsets near 0 have
+ * different ones. A single column is masked in row 0 where the offset is negative. */
+bool mo_mask_keeps(int64_t offset, int64_t row, int64_t column, int64_t columns);
 
 #endif

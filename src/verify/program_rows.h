@@ -4,22 +4,24 @@
 
 #include "verify/memo.h"
 #include "verify/program_eval.h"
+#include "verify/tiles.h"
 
-#define MO_EVAL_CHUNK 256  /* elements that are computed at once */
-#define MO_EVAL_ROWS 16    /* rows of a product */
-#define MO_EVAL_BLOCK 1024 /* elements of a product */
+#define MO_EVAL_CHUNK 256 /* elements that are computed at once */
+#define MO_EVAL_ROWS 16   /* rows of a product */
 
 struct mo_program_eval {
     const mo_program *program;
     const mo_draw *draw;
-    bool random_mask;
+    bool small_masks;
     bool eager;
     mo_arena *arena;
     mo_memo *tensors; /* by tensor */
     mo_memo *rows;    /* two for each node: factor and mean of its rows */
+    mo_fval *numbers; /* two for each node: operands that are numbers; state 0: not asked for yet */
     mo_bad_radicand *bad;
     int n_bad, capacity_bad;
     int64_t products;
+    mo_tiles tiles;
 };
 
 /* Notes the radicand if it is no square. */

@@ -69,7 +69,7 @@ static void add_cuts(maker *m)
     mo_cutter *cutters = MO_NEW_ARRAY(m->arena, mo_cutter, n + 1);
     for (int i = 0; i < n; i++) {
         if (m->lowered->subprograms[i].graph == NULL) continue;
-        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), MAX_KERNELS, RANKS, 0);
+        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), NULL, MAX_KERNELS, RANKS, 0);
         cutters[i].stop = m->options->stop;
         cutters[i].stop_context = m->options->stop_context;
         cutters[i].max_partitions = m->options->max_states;

@@ -1,5 +1,5 @@
 /* Fuzzer of the whole pipeline: random programs are parsed, lowered, searched, emitted, compiled for the
- * host, run in the emulator and judged by the numeric rule. Views and causal_mask stand outside.
+ * host, run in the emulator and judged by the numeric rule.
  *
  * usage: fuzz_pipeline [COUNT [SEED [NODES [TEXTS]]]]
  * COUNT programs from number SEED on, with about NODES nodes (0: 1 to 12) and at most TEXTS texts run for

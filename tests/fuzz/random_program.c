@@ -595,14 +595,15 @@ static void movement(generator *g)
     if (g->values[a].rank > 0) moves[below(g, 6)](g, a);
 }
 
-/* A causal mask in front of a softmax over the last axis: exp(-inf) is 0. */
+/* A causal mask in front of a softmax over the last axis: exp(-inf) is 0, rows that are masked as a whole are
+ * NaN. */
 static void masked_softmax(generator *g)
 {
     int a = pick(g);
     value v = g->values[a];
     if (v.rank < 2) return;
     open_node(g, "causal_mask", a, -1);
-    mo_str_printf(&g->nodes, ", \"offset\": %d", below(g, 4));
+    mo_str_printf(&g->nodes, ", \"offset\": %d", below(g, 6) - 2);
     close_node(g, v);
     g->values[g->n_values - 1].used = true;
     open_node(g, "softmax", g->n_values - 1, -1);

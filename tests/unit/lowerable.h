@@ -14,7 +14,7 @@ static int lowerable_pick(mo_rng *rng, int n)
 static bool lowerable_has_form(mo_op op)
 {
     mo_op_kind kind = mo_op_kind_of(op);
-    return kind != MO_KIND_STRUCTURE && kind != MO_KIND_VIEW && op != MO_OP_CAUSAL_MASK;
+    return kind != MO_KIND_STRUCTURE && kind != MO_KIND_VIEW;
 }
 
 static mo_shape lowerable_shape(mo_rng *rng)
@@ -37,6 +37,7 @@ static void lowerable_attributes(mo_rng *rng, int rank, mo_node *node)
     if (takes & MO_ATTR_APPROXIMATE) a->approximate_tanh = lowerable_pick(rng, 2) != 0;
     if (takes & MO_ATTR_DTYPE) a->dtype = (mo_dtype)lowerable_pick(rng, MO_DTYPE_COUNT);
     if (takes & MO_ATTR_EPS) a->eps = 0.125 * lowerable_pick(rng, 3);
+    if (takes & MO_ATTR_OFFSET) a->offset = lowerable_pick(rng, 5) - 2;
     if (takes & MO_ATTR_CLAMP) {
         a->min = -0.5 * lowerable_pick(rng, 3);
         a->max = 0.7 * lowerable_pick(rng, 3);

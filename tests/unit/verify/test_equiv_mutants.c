@@ -54,6 +54,10 @@ static const struct {
     {"pointwise", X "," Y,
      N("relu", "\"X\"", "a") "," NA("clamp", "\"Y\"", "c", "\"min\":-0.5,\"max\":0.75") "," N(
          "tanh", "\"c\"", "t") "," N("mul", "\"a\",\"t\"", "m") "," N("maximum", "\"m\",\"Y\"", "o")},
+    {"masked attention", QKV,
+     NA("matmul", "\"Q\",\"K\"", "s", "\"transpose_b\":true") "," NA(
+         "causal_mask", "\"s\"", "t",
+         "\"offset\":1") "," NA("softmax", "\"t\"", "p", "\"axis\":-1") "," N("matmul", "\"p\",\"V\"", "o")},
     {"square product", W "," V,
      N("matmul", "\"W\",\"V\"", "p") "," NA("sum", "\"p\"", "s", "\"axes\":[1]") "," NA(
          "sum", "\"W\"", "r", "\"axes\":[0]") "," N("add", "\"s\",\"r\"", "o")},
@@ -238,6 +242,20 @@ static void mutate_number(corpus *c, mo_mugraph *graph, mo_prim_node *node, int 
     *node = kept;
 }
 
+static void mutate_mask(corpus *c, mo_mugraph *graph, mo_prim_node *node, int index, const char *what)
+{
+    mo_prim_node kept = *node;
+    for (int by = -1; by <= 1; by += 2) {
+        node->mask_offset = kept.mask_offset + by;
+        judge(c, graph, what, "another offset", index);
+    }
+    *node = kept;
+    node->mask_rows = kept.mask_columns;
+    node->mask_columns = kept.mask_rows;
+    judge(c, graph, what, "rows for columns", index);
+    *node = kept;
+}
+
 static void mutate_all(int which)
 {
     corpus c;
@@ -255,6 +273,7 @@ static void mutate_all(int which)
             if (node->op == MO_OP_ITER) mutate_iterator(&c, graph, body, i, what);
             if (node->op == MO_OP_ITER) mutate_strides(&c, graph, node, i, what);
             if (node->op == MO_OP_CONST) mutate_number(&c, graph, node, i, what);
+            if (node->op == MO_OP_MASK) mutate_mask(&c, graph, node, i, what);
         }
     }
     cr_log_info("%s: %d different, %d of them undecided, %d equal", what, (int)c.different, (int)c.undecided,
@@ -293,7 +312,11 @@ Test(equiv_mutants, pointwise)
 {
     mutate_all(6);
 }
-Test(equiv_mutants, square_product)
+Test(equiv_mutants, masked_attention)
 {
     mutate_all(7);
+}
+Test(equiv_mutants, square_product)
+{
+    mutate_all(8);
 }

@@ -1,5 +1,6 @@
 /* Laws of the arithmetic that stands in for the reals. */
 #include "verify/field.h"
+#include "verify/program_eval.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -217,6 +218,47 @@ Test(field, masks_and_undefined_values)
     mo_field_sum_add(&f, &sum, masked, mo_field_integer(&f, 1));
     mo_field_sum_add(&f, &sum, x, x);
     cr_assert(mo_fval_equal(mo_field_sum_end(&f, &sum), masked));
+}
+
+/* What the small pattern of a mask keeps, as a number (at most 64 elements). */
+static uint64_t pattern(int64_t offset, int rows, int columns)
+{
+    uint64_t bits = 0;
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) bits = bits << 1 | (mo_mask_keeps(offset, i, j, columns) ? 1u : 0u);
+    return bits;
+}
+
+static void expect_useful_pattern(int64_t offset, int rows, int columns)
+{
+    uint64_t all = rows * columns == 64 ? UINT64_MAX : (UINT64_C(1) << rows * columns) - 1;
+    cr_expect_neq(pattern(offset, rows, columns), all, "offset %lld keeps all of %d x %d", (long long)offset,
+                  rows, columns);
+    for (int i = 0; i < rows; i++) {
+        int kept = 0;
+        for (int j = 0; j < columns; j++) kept += mo_mask_keeps(offset, i, j, columns);
+        cr_expect_gt(kept, 0, "offset %lld, row %d of %d x %d", (long long)offset, i, rows, columns);
+    }
+    for (int j = 0; j < columns && rows > 1; j++) {
+        int kept = 0;
+        for (int i = 0; i < rows; i++) kept += mo_mask_keeps(offset, i, j, columns);
+        cr_expect_gt(kept, 0, "offset %lld, column %d of %d x %d", (long long)offset, j, rows, columns);
+    }
+}
+
+Test(field, small_masks_are_no_identity_and_leave_no_row_or_column_empty)
+{
+    static const int64_t far[] = {INT64_MIN, -1000000, 4095, INT64_MAX};
+    for (int rows = 1; rows <= 8; rows++)
+        for (int columns = 2; columns <= 8; columns++) {
+            for (int64_t offset = -70; offset <= 70; offset++) expect_useful_pattern(offset, rows, columns);
+            for (int i = 0; i < 4; i++) expect_useful_pattern(far[i], rows, columns);
+        }
+    for (int64_t a = -2; a < 2; a++) /* the four nearest offsets, on the smallest matrix */
+        for (int64_t b = a + 1; b < 2; b++)
+            cr_expect_neq(pattern(a, 2, 2), pattern(b, 2, 2), "%d and %d", (int)a, (int)b);
+    cr_expect_eq(pattern(0, 4, 1), 15u);
+    cr_expect_eq(pattern(-1, 4, 1), 7u);
 }
 
 Test(field, rounding_is_a_function_of_its_argument_and_type)

@@ -61,6 +61,23 @@ static void add_dimension(const cut_set *set, int axis, mo_shape *shape, int8_t 
     shape->dim[shape->rank++] = set->graph->axes[axis].extent;
 }
 
+/* The saver that writes this node, or -1. */
+static int saver_of(const mo_prim *g, int node)
+{
+    for (int s = 0; s < g->n_savers; s++)
+        if (g->savers[s].node == node) return s;
+    return -1;
+}
+
+/* Intermediates are numbered behind the program's tensors; a cut value that is saved has its own there. */
+static int tensor_of(const cut_set *set, int position)
+{
+    int saver = saver_of(set->graph, set->cut[position]), tensor = set->graph->program->n_tensors;
+    if (saver >= 0) return set->graph->savers[saver].access.tensor;
+    for (int i = 0; i < position; i++) tensor += saver_of(set->graph, set->cut[i]) < 0;
+    return tensor;
+}
+
 /* An intermediate is laid out with its axes in their order, the last one contiguous; parts of a split axis
  * lie one behind the other. */
 static mo_access intermediate_access(const cut_set *set, int position, mo_shape *shape)
@@ -69,14 +86,16 @@ static mo_access intermediate_access(const cut_set *set, int position, mo_shape 
     int8_t dim_axis[MO_MAX_RANK];
     int64_t strides[MO_MAX_RANK];
     mo_axes axes = g->nodes[set->cut[position]].axes;
+    int saver = saver_of(g, set->cut[position]);
     *shape = (mo_shape){0};
+    if (saver >= 0) return g->savers[saver].access;
     if (set->parts_axis >= 0 && axes >> set->parts_axis & 1u) {
         add_dimension(set, set->parts_axis, shape, dim_axis);
         axes &= ~(1u << set->parts_axis);
     }
     MO_FOR_AXES(a, axes) add_dimension(set, a, shape, dim_axis);
     mo_shape_row_major(*shape, strides);
-    return mo_access_make(g->program->n_tensors + position, *shape, strides, dim_axis);
+    return mo_access_make(tensor_of(set, position), *shape, strides, dim_axis);
 }
 
 /* What products of 16-bit operands read is rounded to the compute dtype there anyway; everything else, also
@@ -96,6 +115,8 @@ static mo_dtype intermediate_dtype(const mo_prim *g, int node)
 
 static mo_dtype stored_dtype(const cut_set *set, int node)
 {
+    int saver = saver_of(set->graph, node);
+    if (saver >= 0) return set->graph->program->tensors[set->graph->savers[saver].access.tensor].dtype;
     return set->partial != NULL && set->partial[node] ? MO_F32 : intermediate_dtype(set->graph, node);
 }
 
@@ -137,13 +158,14 @@ static mo_prim *body_of_cut(const cut_set *set, int position)
     return body;
 }
 
-/* Body of savers first .. last - 1 of the graph. */
+/* Body of savers first .. last - 1 of the graph, but for those whose values are cut. */
 static mo_prim *body_of_savers(const cut_set *set, int first, int last)
 {
     int *number;
     mo_prim *body = new_body(set, &number);
     for (int s = first; s < last; s++) {
         const mo_saver *saver = &set->graph->savers[s];
+        if (cut_position(set, saver->node) >= 0) continue;
         mo_prim_save(body, copy_cone(set, body, number, saver->node, false), &saver->access);
     }
     return body;
@@ -181,17 +203,19 @@ static void add_saver_kernels(const cut_set *set, mo_partition *partition, bool 
     int n = set->graph->n_savers;
     mo_cut_kernel together = schedule_body(cutter, body_of_savers(set, 0, n), set->dtypes);
     int64_t apart_cost = 0;
+    int n_apart = 0;
     mo_cut_kernel *apart = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, n);
     for (int s = 0; n > 1 && s < n; s++) {
-        apart[s] = schedule_body(cutter, body_of_savers(set, s, s + 1), set->dtypes);
-        apart_cost += kernel_cost(&apart[s], any);
+        if (cut_position(set, set->graph->savers[s].node) >= 0) continue;
+        apart[n_apart] = schedule_body(cutter, body_of_savers(set, s, s + 1), set->dtypes);
+        apart_cost += kernel_cost(&apart[n_apart++], any);
     }
-    if (n == 1 || kernel_cost(&together, any) <= apart_cost) {
+    if (n_apart <= 1 || kernel_cost(&together, any) <= apart_cost) {
         partition->kernels[partition->n_kernels++] = together;
         partition->cost_ns += kernel_cost(&together, any);
         return;
     }
-    for (int s = 0; s < n; s++) partition->kernels[partition->n_kernels++] = apart[s];
+    for (int s = 0; s < n_apart; s++) partition->kernels[partition->n_kernels++] = apart[s];
     partition->cost_ns += apart_cost;
 }
 
@@ -223,14 +247,16 @@ static mo_partition make_partition(const cut_set *set, int n_first, bool any)
 {
     mo_cutter *cutter = set->cutter;
     const mo_prim *g = set->graph;
-    mo_partition partition = {.n_kernels = n_first, .n_intermediates = set->n_cut};
+    mo_partition partition = {.n_kernels = n_first};
     partition.cost_ns = any ? set->any_ns : set->cost_ns;
     partition.kernels = MO_NEW_ARRAY(cutter->scratch, mo_cut_kernel, n_first + g->n_savers);
     for (int i = 0; i < n_first; i++) partition.kernels[i] = set->kernels[i];
     for (int i = 0; i < set->n_cut; i++) {
-        intermediate_access(set, i, &partition.shape[i]);
-        partition.dtype[i] = set->dtypes[g->program->n_tensors + i];
-        partition.compute[i] = g->nodes[set->cut[i]].compute;
+        if (saver_of(g, set->cut[i]) >= 0) continue;
+        int at = partition.n_intermediates++;
+        intermediate_access(set, i, &partition.shape[at]);
+        partition.dtype[at] = set->dtypes[tensor_of(set, i)];
+        partition.compute[at] = g->nodes[set->cut[i]].compute;
     }
     add_saver_kernels(set, &partition, any);
     return partition;
@@ -252,16 +278,22 @@ static void try_set(const cut_set *set, int n_first)
     mo_arena_reset(cutter->scratch, mark);
 }
 
-/* Values worth a trip through memory: results of reductions, what several operators use, and the last value
- * of an elementwise chain in front of a reduction. Cutting elsewhere in a chain only moves elementwise work.
- */
+/* Is a saved value stored as precisely as an intermediate in its place would be? */
+static bool reads_back(const mo_prim *g, int node)
+{
+    mo_dtype stored = g->program->tensors[g->savers[saver_of(g, node)].access.tensor].dtype;
+    return stored == MO_F32 || stored == intermediate_dtype(g, node);
+}
+
+/* Values worth a trip through memory: results of reductions, what several operators use (or one does, and it
+ * is saved anyway), and the last value of an elementwise chain in front of a reduction. Cutting elsewhere in
+ * a chain only moves elementwise work. */
 static bool worth_cutting(const mo_prim *g, int node)
 {
     const mo_prim_node *n = &g->nodes[node];
     if (n->op == MO_OP_ITER || n->op == MO_OP_CONST || mo_axes_count(n->axes) > MO_MAX_RANK) return false;
-    for (int s = 0; s < g->n_savers; s++)
-        if (g->savers[s].node == node) return false;
-    int users = 0;
+    int users = 0, savers = 0;
+    for (int s = 0; s < g->n_savers; s++) savers += g->savers[s].node == node;
     bool reduced = false;
     for (int i = node + 1; i < g->n_nodes; i++) {
         const mo_prim_node *user = &g->nodes[i];
@@ -269,7 +301,8 @@ static bool worth_cutting(const mo_prim *g, int node)
         users++;
         reduced |= user->reduced != 0;
     }
-    return n->reduced != 0 || users > 1 || reduced;
+    if (savers > 0 && (savers > 1 || users == 0 || !reads_back(g, node))) return false;
+    return n->reduced != 0 || users + savers > 1 || reduced;
 }
 
 static bool must_stop(mo_cutter *cutter)
@@ -293,7 +326,7 @@ static void add_cut(cut_set *set, int node)
 {
     int position = set->n_cut++;
     set->cut[position] = node;
-    set->dtypes[set->graph->program->n_tensors + position] = stored_dtype(set, node);
+    set->dtypes[tensor_of(set, position)] = stored_dtype(set, node);
     set->kernels[position] = schedule_body(set->cutter, body_of_cut(set, position), set->dtypes);
     set->cost_ns += kernel_cost(&set->kernels[position], false);
     set->any_ns += kernel_cost(&set->kernels[position], true);

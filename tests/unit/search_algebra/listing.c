@@ -145,6 +145,7 @@ typedef struct {
     void *context;
     int n_roots, root[MAX_ROOTS]; /* nodes in device memory: cut values and outputs */
     int saver[MAX_ROOTS];         /* of an output; -1 for a cut value */
+    bool cut[MAX_ROOTS];          /* CUT_KERNELS: has a kernel of its own, and is read by others */
     int n_launches, launch_of[MAX_ROOTS];
     uint32_t read[MAX_ROOTS]; /* by launch: roots that it reads */
 } listing;
@@ -315,7 +316,7 @@ static void try_launches(listing *l)
         mo_schedule plain = mo_schedule_plain(body);
         mo_mugraph_add_kernel(graph, "kernel", -1, body, &plain);
     }
-    for (int r = 0; r < l->n_roots; r++) valid &= l->saver[r] >= 0 || (needed >> r & 1u);
+    for (int r = 0; r < l->n_roots; r++) valid &= (l->saver[r] >= 0 && !l->cut[r]) || (needed >> r & 1u);
     if (valid) combine(l, graph, lists, counts, 0);
     mo_arena_reset(l->arena, mark);
 }
@@ -329,7 +330,7 @@ static void read_cuts(listing *l)
     for (int launch = 0; launch < l->n_launches; launch++) {
         l->read[launch] = 0;
         for (int r = 0; r < l->n_roots; r++)
-            if (l->saver[r] < 0 && l->launch_of[r] != launch) l->read[launch] |= 1u << r;
+            if (l->cut[r] && l->launch_of[r] != launch) l->read[launch] |= 1u << r;
         launch_body(l, launch, access, &l->read[launch]);
     }
     mo_arena_reset(l->arena, mark);
@@ -362,11 +363,11 @@ static bool grouped_as_cut(const listing *l)
     int size[MAX_ROOTS] = {0}, savers = 0, largest = 0;
     for (int r = 0; r < l->n_roots; r++) {
         size[l->launch_of[r]]++;
-        savers += l->saver[r] >= 0;
+        savers += !l->cut[r];
     }
     for (int r = 0; r < l->n_roots; r++) {
         int n = size[l->launch_of[r]];
-        if (l->saver[r] < 0 && n > 1) return false;
+        if (l->cut[r] && n > 1) return false;
         if (n > largest) largest = n;
     }
     return largest == 1 || largest == savers;
@@ -392,7 +393,7 @@ static void group(listing *l, int r)
 /* Results of reductions, what several operators use, and what a reduction takes. */
 static bool worth_cutting(const mo_prim *g, int node)
 {
-    int users = 0;
+    int users = 0, savers = 0;
     bool reduced = g->nodes[node].reduced != 0;
     for (int i = 0; i < g->n_nodes; i++)
         for (int j = 0; j < g->nodes[i].n_in; j++) {
@@ -400,7 +401,8 @@ static bool worth_cutting(const mo_prim *g, int node)
             users++;
             reduced |= g->nodes[i].reduced != 0;
         }
-    return reduced || users > 1;
+    for (int s = 0; s < g->n_savers; s++) savers += g->savers[s].node == node;
+    return users > 0 && (reduced || users + savers > 1);
 }
 
 void list_kernels(const mo_prim *graph, kernel_choice choice, int max_kernels,
@@ -419,20 +421,25 @@ void list_kernels(const mo_prim *graph, kernel_choice choice, int max_kernels,
         if (graph->nodes[i].n_in == 0 || saved) continue;
         if (choice == EVERY_KERNEL || worth_cutting(graph, i)) nodes[n++] = i;
     }
-    for (uint32_t cuts = 0; cuts < 1u << n; cuts++) {
+    int outputs = choice == CUT_KERNELS ? graph->n_savers : 0; /* some are read back: cut as well */
+    for (uint32_t cuts = 0; cuts < 1u << (n + outputs); cuts++) {
         l.n_roots = 0;
         if (__builtin_popcount(cuts) + graph->n_savers > MAX_ROOTS) continue;
+        bool worth = true;
         for (int s = 0; s < graph->n_savers; s++) {
             l.saver[l.n_roots] = s;
+            l.cut[l.n_roots] = cuts >> (n + s) & 1u;
+            worth &= !l.cut[l.n_roots] || worth_cutting(graph, graph->savers[s].node);
             l.root[l.n_roots++] = graph->savers[s].node;
         }
         for (int i = 0; i < n; i++) {
             if (!(cuts >> i & 1u)) continue;
             l.saver[l.n_roots] = -1;
+            l.cut[l.n_roots] = true;
             l.root[l.n_roots++] = nodes[i];
         }
         l.n_launches = 0;
-        group(&l, 0);
+        if (worth) group(&l, 0);
     }
     mo_arena_free(l.arena);
 }

@@ -35,8 +35,8 @@ typedef enum {
                    * them and the outputs into kernels, for every kernel every choice of what it reads and
                    * what it computes again */
     CUT_KERNELS   /* of these, those that search/cuts.h promises: values worth a trip through memory, a kernel
-                   * for each and one or as many for the outputs, which read what is in memory, outputs excepted
-                   */
+                   * for each and one or as many for the outputs, which read what is in memory; an output that
+                   * others use may be such a value */
 } kernel_choice;
 
 /* Calls `found` for every way to run `graph` in at most `max_kernels` kernels, with every placement of a

@@ -738,17 +738,17 @@ MO_DEV void mo_mbar_wait(unsigned long long *smem, unsigned parity)
 }
 
 /* Cache policies for the copies below. */
-enum : unsigned long long {
-    MO_L2_NORMAL = 0x1000000000000000ull,
-    MO_L2_EVICT_FIRST = 0x12f0000000000000ull,
-    MO_L2_EVICT_LAST = 0x14f0000000000000ull
+enum class mo_l2_policy : unsigned long long {
+    normal = 0x1000000000000000ull,
+    evict_first = 0x12f0000000000000ull,
+    evict_last = 0x14f0000000000000ull
 };
 
 /* Copies one box of a tensor map (in parameter, constant or global memory) whose first
  * element has the coordinates (x, y), x the contiguous one; elements outside the tensor become zeros. The
  * destination is aligned to 128 bytes (1024 with a 128-byte swizzle). `bar` counts the whole box. */
 MO_DEV void mo_tma_load_2d(void *smem, const mo_tensor_map *map, int x, int y, unsigned long long *bar,
-                           unsigned long long policy)
+                           mo_l2_policy policy)
 {
 #ifdef MO_EMU
     mo_emu_tma_load(smem, map, 2, x, y, 0, bar);
@@ -756,13 +756,13 @@ MO_DEV void mo_tma_load_2d(void *smem, const mo_tensor_map *map, int x, int y, u
 #else
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%2, %3}], [%4], %5;"
-                 ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(mo_smem_addr(bar)), "l"(policy)
+                 ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(mo_smem_addr(bar)), "l"((unsigned long long)policy)
                  : "memory");
 #endif
 }
 
 MO_DEV void mo_tma_load_3d(void *smem, const mo_tensor_map *map, int x, int y, int z, unsigned long long *bar,
-                           unsigned long long policy)
+                           mo_l2_policy policy)
 {
 #ifdef MO_EMU
     mo_emu_tma_load(smem, map, 3, x, y, z, bar);
@@ -771,7 +771,7 @@ MO_DEV void mo_tma_load_3d(void *smem, const mo_tensor_map *map, int x, int y, i
     asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "
                  "[%0], [%1, {%2, %3, %4}], [%5], %6;"
                  ::"r"(mo_smem_addr(smem)), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mo_smem_addr(bar)),
-                   "l"(policy)
+                   "l"((unsigned long long)policy)
                  : "memory");
 #endif
 }

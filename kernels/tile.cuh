@@ -6,8 +6,24 @@
  *   A  f[i] halves h: p = g + i % 2 * 8, k = 2t + h + i / 2 * 8        (4 registers)
  *   B  f[i] halves h: q = g,             k = 2t + h + i * 8            (2 registers)
  *   C  c[i]:          p = g + i / 2 * 8, q = 2t + i % 2                (4 floats)
- * Rows of a tile are padded to an odd number of 16-byte chunks, so that the 8 rows of an ldmatrix phase lie
- * in different banks. */
+ * The 8 rows of an ldmatrix phase must lie in different banks: rows of a tile are padded to an odd number of
+ * 16-byte chunks, or their chunks are permuted (mo_swizzled). */
+
+/* Layout of a tile: rows of STRIDE elements. */
+template <int STRIDE> struct mo_rows {
+    MO_DEV int at(int row, int col) { return row * STRIDE + col; }
+};
+
+/* Layout of 16-bit elements that tensor copies leave: panels of ROWS rows and COLS = 16, 32 or 64 columns, one
+ * behind the other; the 16-byte chunks of a row are permuted with the row (the swizzle of as many bytes as a
+ * row has). */
+template <int ROWS, int COLS> struct mo_swizzled {
+    MO_DEV int at(int row, int col)
+    {
+        int chunk = col % COLS / 8 ^ row / (64 / COLS) % (COLS / 8);
+        return col / COLS * (ROWS * COLS) + row * COLS + chunk * 8 + col % 8;
+    }
+};
 
 /* Starts copying ROWS x COLS elements into shared rows of STRIDE elements, CHUNK elements at a time, shared
  * among THREADS threads. What lies outside rows x cols becomes zero; WHOLE says that nothing does. */
@@ -51,49 +67,69 @@ MO_DEV void mo_copy_tile_scalar(T *tile, const T *from, int row_stride, int col_
 }
 
 /* A fragment at (p0, k0) of a tile with rows p and columns k. */
-template <typename T> MO_DEV void mo_frag_a_rows(unsigned (&f)[4], const T *tile, int stride, int p0, int k0)
+template <typename Layout, typename T> MO_DEV void mo_frag_a_rows(unsigned (&f)[4], const T *tile, int p0, int k0)
 {
     int lane = threadIdx.x % 32;
-    mo_ldmatrix_x4(f, tile + (p0 + lane % 16) * stride + k0 + lane / 16 * 8);
+    mo_ldmatrix_x4(f, tile + Layout::at(p0 + lane % 16, k0 + lane / 16 * 8));
 }
 
 /* A fragment at (p0, k0) of a tile with rows k and columns p. */
-template <typename T> MO_DEV void mo_frag_a_cols(unsigned (&f)[4], const T *tile, int stride, int p0, int k0)
+template <typename Layout, typename T> MO_DEV void mo_frag_a_cols(unsigned (&f)[4], const T *tile, int p0, int k0)
 {
     int lane = threadIdx.x % 32;
-    mo_ldmatrix_x4_trans(f, tile + (k0 + lane % 8 + lane / 16 * 8) * stride + p0 + lane / 8 % 2 * 8);
+    mo_ldmatrix_x4_trans(f, tile + Layout::at(k0 + lane % 8 + lane / 16 * 8, p0 + lane / 8 % 2 * 8));
+}
+
+/* Turns four pairs of a lane left by its place in the quad: pair c becomes pair (c + t) % 4. */
+MO_DEV void mo_turn(unsigned (&to)[4], const unsigned (&from)[4])
+{
+    int t = threadIdx.x % 4;
+    unsigned once[4];
+#pragma unroll
+    for (int c = 0; c < 4; c++) once[c] = t & 1 ? from[(c + 1) % 4] : from[c];
+#pragma unroll
+    for (int c = 0; c < 4; c++) to[c] = t & 2 ? once[(c + 2) % 4] : once[c];
+}
+
+/* A fragment at p0 of a tile with rows k and columns p, for an 8-side operand whose lanes hold 16 bytes of
+ * elements k0 + 8t ... and turned them: position (half r, pair t) of step s is element
+ * 8t + 2 * ((2s + r + t) % 4). */
+template <typename Layout, typename T> MO_DEV void mo_frag_a_turned(unsigned (&f)[4], const T *tile, int p0, int k0, int s)
+{
+    int lane = threadIdx.x % 32, t = lane % 8 / 2, pair = (2 * s + lane / 16 + t) % 4;
+    mo_ldmatrix_x4_trans(f, tile + Layout::at(k0 + 8 * t + 2 * pair + lane % 2, p0 + lane / 8 % 2 * 8));
 }
 
 /* B fragment at (q0, k0) of a tile with rows q and columns k. */
-template <typename T> MO_DEV void mo_frag_b_rows(unsigned (&f)[2], const T *tile, int stride, int q0, int k0)
+template <typename Layout, typename T> MO_DEV void mo_frag_b_rows(unsigned (&f)[2], const T *tile, int q0, int k0)
 {
     int lane = threadIdx.x % 32;
-    mo_ldmatrix_x2(f, tile + (q0 + lane % 8) * stride + k0 + lane / 8 % 2 * 8);
+    mo_ldmatrix_x2(f, tile + Layout::at(q0 + lane % 8, k0 + lane / 8 % 2 * 8));
 }
 
 /* B fragment at (q0, k0) of a tile with rows k and columns q. */
-template <typename T> MO_DEV void mo_frag_b_cols(unsigned (&f)[2], const T *tile, int stride, int q0, int k0)
+template <typename Layout, typename T> MO_DEV void mo_frag_b_cols(unsigned (&f)[2], const T *tile, int q0, int k0)
 {
     int lane = threadIdx.x % 32;
-    mo_ldmatrix_x2_trans(f, tile + (k0 + lane % 16) * stride + q0);
+    mo_ldmatrix_x2_trans(f, tile + Layout::at(k0 + lane % 16, q0));
 }
 
 /* Two neighbouring B fragments, at (q0, k0) and (q0 + 8, k0), by one instruction each. */
-template <typename T>
-MO_DEV void mo_frag_b2_rows(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile, int stride, int q0, int k0)
+template <typename Layout, typename T>
+MO_DEV void mo_frag_b2_rows(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile, int q0, int k0)
 {
     int lane = threadIdx.x % 32;
     unsigned f[4];
-    mo_ldmatrix_x4(f, tile + (q0 + lane % 8 + lane / 16 * 8) * stride + k0 + lane / 8 % 2 * 8);
+    mo_ldmatrix_x4(f, tile + Layout::at(q0 + lane % 8 + lane / 16 * 8, k0 + lane / 8 % 2 * 8));
     f0[0] = f[0], f0[1] = f[1], f1[0] = f[2], f1[1] = f[3];
 }
 
-template <typename T>
-MO_DEV void mo_frag_b2_cols(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile, int stride, int q0, int k0)
+template <typename Layout, typename T>
+MO_DEV void mo_frag_b2_cols(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile, int q0, int k0)
 {
     int lane = threadIdx.x % 32;
     unsigned f[4];
-    mo_ldmatrix_x4_trans(f, tile + (k0 + lane % 16) * stride + q0 + lane / 16 * 8);
+    mo_ldmatrix_x4_trans(f, tile + Layout::at(k0 + lane % 16, q0 + lane / 16 * 8));
     f0[0] = f[0], f0[1] = f[1], f1[0] = f[2], f1[1] = f[3];
 }
 

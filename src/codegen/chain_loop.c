@@ -178,8 +178,8 @@ static const char *fragment_name(mo_chain_gen *w, const mo_chain_tile *tile)
 static void load_rows(mo_chain_gen *w, const mo_chain_tile *tile, const char *into)
 {
     const char *way = tile->row_axis == w->s->p_axis ? "rows" : "cols";
-    mo_gen_line(w->gen, "mo_frag_a_%s(%s, %s, %d, warp_row + i * 16, kk);", way, into,
-                mo_chain_gen_tile_name(w, tile->node), tile->stride);
+    mo_gen_line(w->gen, "mo_frag_a_%s<mo_rows<%d>>(%s, %s, warp_row + i * 16, kk);", way, tile->stride, into,
+                mo_chain_gen_tile_name(w, tile->node));
 }
 
 static void declare_tile(mo_chain_gen *w, const mo_chain_tile *tile)
@@ -249,9 +249,9 @@ static void emit_scores(mo_chain_gen *w, int node)
     unroll(w);
     mo_gen_line(gen, "for (int j = 0; j < SLAB / 8; j += 2) {");
     mo_gen_line(gen, "unsigned b0[2], b1[2];");
-    mo_gen_line(gen, "mo_frag_b2_%s(b0, b1, %s, %d, j * 8, kk);",
-                columns->row_axis == w->s->loop_axis ? "rows" : "cols",
-                mo_chain_gen_tile_name(w, columns->node), columns->stride);
+    mo_gen_line(gen, "mo_frag_b2_%s<mo_rows<%d>>(b0, b1, %s, j * 8, kk);",
+                columns->row_axis == w->s->loop_axis ? "rows" : "cols", columns->stride,
+                mo_chain_gen_tile_name(w, columns->node));
     multiply(w, array,
              mo_arena_printf(gen->arena, "%s[i][%s]", name, is_hoisted(w, inner) ? "kk / 16" : "0"));
     mo_gen_line(gen, "}");
@@ -297,9 +297,9 @@ static void emit_accumulation(mo_chain_gen *w, int node)
     unroll(w);
     mo_gen_line(gen, "for (int j = 0; j < %d; j += 2) {", w->plan.columns / 8);
     mo_gen_line(gen, "unsigned b0[2], b1[2];");
-    mo_gen_line(gen, "mo_frag_b2_%s(b0, b1, %s, %d, j * 8, kk);",
-                tile->row_axis == w->s->loop_axis ? "cols" : "rows", mo_chain_gen_tile_name(w, tile->node),
-                tile->stride);
+    mo_gen_line(gen, "mo_frag_b2_%s<mo_rows<%d>>(b0, b1, %s, j * 8, kk);",
+                tile->row_axis == w->s->loop_axis ? "cols" : "rows", tile->stride,
+                mo_chain_gen_tile_name(w, tile->node));
     multiply(w, mo_arena_printf(gen->arena, "acc_%s", mo_gen_value_name(gen, node)), "a[i]");
     mo_gen_line(gen, "}");
     mo_gen_line(gen, "}");

@@ -33,10 +33,26 @@ static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, int64_
 
 static mo_arg argument(const mo_mugraph *graph, const int64_t *offset, int tensor)
 {
-    if (offset[tensor] >= 0) return (mo_arg){MO_ARG_WORKSPACE, tensor, offset[tensor]};
-    if (graph->tensors[tensor].output >= 0) return (mo_arg){MO_ARG_OUTPUT, graph->tensors[tensor].output, 0};
+    if (offset[tensor] >= 0) return (mo_arg){MO_ARG_WORKSPACE, tensor, offset[tensor], NULL};
+    if (graph->tensors[tensor].output >= 0) return (mo_arg){MO_ARG_OUTPUT, graph->tensors[tensor].output, 0, NULL};
     MO_CHECK(tensor < graph->program->n_inputs);
-    return (mo_arg){MO_ARG_INPUT, tensor, 0};
+    return (mo_arg){MO_ARG_INPUT, tensor, 0, NULL};
+}
+
+static void add_maps(mo_arena *arena, const mo_mugraph *graph, const int64_t *offset, const mo_gen *gen,
+                     mo_launch *to)
+{
+    mo_arg *args = MO_NEW_ARRAY(arena, mo_arg, to->n_args + gen->n_maps + 1);
+    memcpy(args, to->args, sizeof *args * (size_t)to->n_args);
+    for (int i = 0; i < gen->n_maps; i++) {
+        const mo_gen_map *map = &gen->maps[i];
+        const mo_mutensor *tensor = &graph->tensors[map->tensor];
+        mo_arg *arg = &args[to->n_args++];
+        *arg = argument(graph, offset, mo_mugraph_root(graph, map->tensor));
+        arg->offset += tensor->offset * mo_dtype_size(tensor->dtype);
+        arg->map = &map->map;
+    }
+    to->args = args;
 }
 
 static bool emit_kernel(mo_gen *gen, mo_gen_launch *launch)
@@ -97,6 +113,7 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
         to->n_args = mo_gen_parameters(arena, graph, kernel, &tensors, &written);
         to->args = MO_NEW_ARRAY(arena, mo_arg, to->n_args + 1);
         for (int i = 0; i < to->n_args; i++) to->args[i] = argument(graph, offset, tensors[i]);
+        add_maps(arena, graph, offset, &gen, to);
     }
     return true;
 }

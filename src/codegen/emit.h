@@ -5,19 +5,29 @@
 
 #include "ir/mugraph.h"
 
+/* What a tensor map says of memory (cuTensorMapEncodeTiled): sizes and box in elements, the contiguous axis
+ * first; strides in bytes of the axes behind it; swizzle in bytes. Outside the tensor it reads zeros. */
+typedef struct {
+    mo_dtype dtype;
+    int rank; /* 2 or 3 */
+    int64_t size[3], stride[2];
+    int box[3], swizzle;
+} mo_tensor_map;
+
 typedef enum { MO_ARG_INPUT, MO_ARG_OUTPUT, MO_ARG_WORKSPACE } mo_arg_kind;
 
 typedef struct {
     mo_arg_kind kind;
     int index;      /* INPUT: program input; OUTPUT: position among the program's outputs */
-    int64_t offset; /* WORKSPACE: bytes */
+    int64_t offset; /* bytes */
+    const mo_tensor_map *map; /* NULL: a pointer; otherwise a map of what lies there, passed by value */
 } mo_arg;
 
 typedef struct {
     const char *kernel; /* extern "C" name */
     unsigned grid[3], cluster[3], block[3];
     unsigned shared_bytes; /* dynamic shared memory */
-    int n_args;            /* every argument is a pointer */
+    int n_args;            /* pointers, then tensor maps */
     mo_arg *args;
 } mo_launch;
 

@@ -5,7 +5,14 @@
 #ifndef MO_CODEGEN_GEN_H
 #define MO_CODEGEN_GEN_H
 
-#include "ir/mugraph.h"
+#include "codegen/emit.h"
+
+/* A tensor map among a kernel's parameters, behind the pointers. */
+typedef struct {
+    const char *name;
+    int tensor;
+    mo_tensor_map map;
+} mo_gen_map;
 
 typedef struct {
     mo_arena *arena;
@@ -16,6 +23,8 @@ typedef struct {
     mo_str text;
     int indent;
     int unique;         /* for names that must not clash */
+    int n_maps;
+    mo_gen_map *maps;
     const char *reason; /* why the kernel cannot be emitted; NULL so far */
 } mo_gen;
 

@@ -13,7 +13,9 @@ static const char *device_type(mo_dtype dtype)
 static void launch_argument(mo_str *out, const mo_mugraph *graph, const mo_arg *arg)
 {
     const mo_program *program = graph->program;
-    if (arg->kind == MO_ARG_INPUT)
+    if (arg->kind == MO_ARG_INPUT && arg->offset > 0)
+        mo_str_printf(out, "(const char *)inputs[%d] + %lld", arg->index, (long long)arg->offset);
+    else if (arg->kind == MO_ARG_INPUT)
         mo_str_printf(out, "(const %s *)inputs[%d]", device_type(program->tensors[arg->index].dtype),
                       arg->index);
     else if (arg->kind == MO_ARG_OUTPUT)
@@ -24,8 +26,36 @@ static void launch_argument(mo_str *out, const mo_mugraph *graph, const mo_arg *
                       (long long)arg->offset);
 }
 
-static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *launch)
+static const char *map_type(mo_dtype dtype)
 {
+    return dtype == MO_F16 ? "FLOAT16" : dtype == MO_BF16 ? "BFLOAT16" : "FLOAT32";
+}
+
+/* A local tensor map for one argument. */
+static void emit_map(mo_str *out, const mo_mugraph *graph, const mo_arg *arg, int number)
+{
+    const mo_tensor_map *m = arg->map;
+    mo_arg memory = *arg;
+    memory.map = NULL;
+    mo_str_printf(out, "    mo_tensor_map map%d;\n    {\n        const cuuint64_t size[] = {", number);
+    for (int i = 0; i < m->rank; i++) mo_str_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)m->size[i]);
+    mo_str_add(out, "}, stride[] = {");
+    for (int i = 0; i + 1 < m->rank; i++) mo_str_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)m->stride[i]);
+    mo_str_add(out, "};\n        const cuuint32_t box[] = {");
+    for (int i = 0; i < m->rank; i++) mo_str_printf(out, "%s%d", i > 0 ? ", " : "", m->box[i]);
+    mo_str_printf(out,
+                  "};\n        int status = mo_encode_map(&map%d, CU_TENSOR_MAP_DATA_TYPE_%s, %d, (const char *)", number,
+                  map_type(m->dtype), m->rank);
+    launch_argument(out, graph, &memory);
+    mo_str_printf(out, ", size, stride, box, CU_TENSOR_MAP_SWIZZLE_%s);\n        if (status != 0) return status;\n    }\n",
+                  m->swizzle == 0 ? "NONE" : m->swizzle == 32 ? "32B" : m->swizzle == 64 ? "64B" : "128B");
+}
+
+static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *launch, int *maps)
+{
+    int first = *maps;
+    for (int i = 0; i < launch->n_args; i++)
+        if (launch->args[i].map != NULL) emit_map(out, graph, &launch->args[i], (*maps)++);
     if (launch->shared_bytes > 48 * 1024)
         mo_str_printf(
             out,
@@ -37,7 +67,10 @@ static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *l
                   launch->block[1], launch->block[2], launch->shared_bytes);
     for (int i = 0; i < launch->n_args; i++) {
         if (i > 0) mo_str_add(out, ", ");
-        launch_argument(out, graph, &launch->args[i]);
+        if (launch->args[i].map != NULL)
+            mo_str_printf(out, "map%d", first++);
+        else
+            launch_argument(out, graph, &launch->args[i]);
     }
     mo_str_add(out,
                ");\n    error = cudaGetLastError();\n    if (error != cudaSuccess) return (int)error;\n");
@@ -64,7 +97,8 @@ static void launch_function(mo_str *out, const mo_mugraph *graph, const mo_emitt
         mo_str_add(out, "    if (workspace == nullptr || (unsigned long long)workspace % 256 != 0) return "
                         "(int)cudaErrorMisalignedAddress;\n");
     mo_str_add(out, "    (void)workspace;\n    (void)stream;\n    cudaError_t error = cudaSuccess;\n");
-    for (int k = 0; k < emitted->n_launches; k++) emit_launch(out, graph, &emitted->launches[k]);
+    int maps = 0;
+    for (int k = 0; k < emitted->n_launches; k++) emit_launch(out, graph, &emitted->launches[k], &maps);
     mo_str_add(out, "    return (int)error;\n}\n");
 }
 
@@ -89,10 +123,46 @@ static void typed_wrapper(mo_str *out, const mo_program *program)
                   program->symbol);
 }
 
+static bool has_maps(const mo_emitted *emitted)
+{
+    for (int k = 0; k < emitted->n_launches; k++)
+        for (int i = 0; i < emitted->launches[k].n_args; i++)
+            if (emitted->launches[k].args[i].map != NULL) return true;
+    return false;
+}
+
+/* The encoder is a function of the driver; the runtime finds it, so that nothing but cudart is linked. */
+static const char encode_helper[] =
+    "#include <cuda.h>\n\n"
+    "static int mo_encode_map(mo_tensor_map *map, CUtensorMapDataType type, unsigned rank, const void *base,\n"
+    "                         const cuuint64_t *size, const cuuint64_t *stride, const cuuint32_t *box,\n"
+    "                         CUtensorMapSwizzle swizzle)\n{\n"
+    "    typedef CUresult encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,\n"
+    "                            const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, "
+    "CUtensorMapInterleave,\n"
+    "                            CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);\n"
+    "    static_assert(sizeof *map == sizeof(CUtensorMap), \"a tensor map\");\n"
+    "    void *found = nullptr;\n    cudaDriverEntryPointQueryResult result;\n"
+    "#if CUDART_VERSION >= 12050\n"
+    "    cudaError_t error = cudaGetDriverEntryPointByVersion(\"cuTensorMapEncodeTiled\", &found, 12000, "
+    "cudaEnableDefault, &result);\n"
+    "#else\n"
+    "    cudaError_t error = cudaGetDriverEntryPoint(\"cuTensorMapEncodeTiled\", &found, cudaEnableDefault, "
+    "&result);\n"
+    "#endif\n"
+    "    if (error != cudaSuccess) return (int)error;\n"
+    "    if (found == nullptr) return (int)cudaErrorNotSupported;\n"
+    "    const cuuint32_t ones[] = {1, 1, 1};\n"
+    "    CUresult r = ((encode *)found)((CUtensorMap *)map, type, rank, (void *)base, size, stride, box, ones,\n"
+    "                                   CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,\n"
+    "                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
+    "    return r == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;\n}\n\n";
+
 void mo_emit_host(mo_str *out, const mo_mugraph *graph, const mo_emitted *emitted)
 {
     const char *symbol = graph->program->symbol;
     mo_str_add(out, "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n#include <cuda_runtime.h>\n\n");
+    if (has_maps(emitted)) mo_str_add(out, encode_helper);
     mo_str_printf(out, "extern \"C\" size_t %s_workspace_bytes(void)\n{\n    return %lld;\n}\n\n", symbol,
                   (long long)emitted->workspace_bytes);
     mo_str_printf(

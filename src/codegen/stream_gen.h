@@ -26,12 +26,24 @@ typedef struct {
 /* Pieces of the kernel in order. */
 void mo_stream_gen_setup(mo_stream_gen *w);  /* constants, thread and block indices, shared memory */
 void mo_stream_gen_copies(mo_stream_gen *w); /* what starts the copy of a slab and of resident tiles */
+void mo_stream_gen_maps(mo_stream_gen *w);   /* tensor maps among the kernel's parameters */
+void mo_stream_gen_barriers(mo_stream_gen *w); /* mbarriers of this group */
 void mo_stream_gen_loop(mo_stream_gen *w);   /* ring, products, statistics */
 void mo_stream_gen_tail(mo_stream_gen *w);   /* combination over groups, later products, stores */
 
 /* Products whose reduced axis is `inner`, over `length` elements of it; inside the loop (slab of a ring) or
  * behind it. */
 void mo_stream_gen_products(mo_stream_gen *w, int inner);
+
+/* Operands without a tile: before the loop, and in each iteration. */
+void mo_stream_gen_direct(mo_stream_gen *w);
+void mo_stream_gen_take_direct(mo_stream_gen *w);
+
+/* Orders the threads of a group. */
+void mo_stream_gen_group_barrier(mo_stream_gen *w);
+
+/* The layout type of a tile: "mo_rows<72>". */
+const char *mo_stream_gen_layout(mo_stream_gen *w, const mo_tile *tile);
 
 /* The i-th slab of this group. */
 const char *mo_stream_gen_slab(const mo_stream_gen *w);

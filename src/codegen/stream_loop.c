@@ -27,7 +27,7 @@ static void declare_registers(mo_stream_gen *w)
     }
 }
 
-static void group_barrier(mo_stream_gen *w)
+void mo_stream_gen_group_barrier(mo_stream_gen *w)
 {
     if (w->group_threads == 32)
         mo_gen_line(w->gen, "mo_syncwarp();");
@@ -37,30 +37,60 @@ static void group_barrier(mo_stream_gen *w)
         mo_gen_line(w->gen, "mo_bar_sync(1 + group, GROUP_THREADS);");
 }
 
-void mo_stream_gen_loop(mo_stream_gen *w)
+/* Asynchronous copies by all threads: a slab is refilled while the one before it is multiplied. */
+static void wait_for_chunks(mo_stream_gen *w)
+{
+    mo_gen_line(w->gen, "mo_cp_wait<STAGES - 2>();");
+    mo_stream_gen_group_barrier(w);
+    mo_gen_line(w->gen, "start_copy(i + STAGES - 1);");
+}
+
+/* Boxes: wait, multiply, refill the same slab. Tiles beside them come through the group's threads. */
+static void wait_for_boxes(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
-    declare_registers(w);
-    mo_gen_line(gen, "for (int i = 0; i < STAGES - 1; i++) start_copy(i);");
-    mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", w->plan.iterations);
-    mo_gen_line(gen, "mo_cp_wait<STAGES - 2>();");
-    group_barrier(w);
-    mo_gen_line(gen, "start_copy(i + STAGES - 1);");
-    const char *k = gen->g->axes[w->s->loop_axis].name;
-    mo_gen_line(gen, "const int slab = %s, %s0 = slab * SLAB;", mo_stream_gen_slab(w), k);
-    mo_gen_line(gen, "(void)slab, (void)%s0;", k);
-    bool ragged = w->plan.slabs % (w->s->groups * w->s->cluster) != 0;
-    if (ragged) mo_gen_line(gen, "if (slab < SLABS) {");
+    mo_gen_line(gen, "mo_mbar_wait(full + i %% STAGES, i / STAGES & 1);");
+    if (w->plan.n_chunks > 0) mo_gen_line(gen, "mo_cp_wait<STAGES - 1>();");
+    if (w->plan.n_boxes + w->plan.n_direct < w->plan.n_tiles) mo_stream_gen_group_barrier(w);
+}
+
+static void declare_tiles(mo_stream_gen *w)
+{
+    mo_gen *gen = w->gen;
     mo_gen_line(gen, "const unsigned char *const stage = ring + i %% STAGES * STAGE_BYTES;");
     for (int i = 0; i < w->plan.n_tiles; i++) {
         const mo_tile *tile = &w->plan.tiles[i];
         const char *type = mo_gen_type(tile->dtype);
+        if (tile->copy == MO_TILE_DIRECT) continue;
         mo_gen_line(gen, "const %s *const %s = (const %s *)(stage + %d);", type,
                     mo_stream_gen_tile_name(w, tile->node), type, tile->offset);
     }
+}
+
+void mo_stream_gen_loop(mo_stream_gen *w)
+{
+    mo_gen *gen = w->gen;
+    const char *k = gen->g->axes[w->s->loop_axis].name;
+    bool boxes = w->plan.n_boxes > 0, ragged = w->plan.slabs % (w->s->groups * w->s->cluster) != 0;
+    declare_registers(w);
+    mo_stream_gen_direct(w);
+    mo_gen_line(gen, "for (int i = 0; i < %s; i++) start_copy(i);", boxes ? "STAGES" : "STAGES - 1");
+    if (w->plan.n_direct > 0) mo_gen_line(gen, "load_next(0);");
+    mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", w->plan.iterations);
+    if (!boxes) wait_for_chunks(w);
+    mo_gen_line(gen, "const int slab = %s, %s0 = slab * SLAB;", mo_stream_gen_slab(w), k);
+    mo_gen_line(gen, "(void)slab, (void)%s0;", k);
+    if (ragged) mo_gen_line(gen, "if (slab < SLABS) {");
+    mo_stream_gen_take_direct(w);
+    if (boxes) wait_for_boxes(w);
+    declare_tiles(w);
     mo_stream_gen_products(w, w->s->loop_axis);
     if (ragged) mo_gen_line(gen, "}");
+    if (boxes) {
+        mo_stream_gen_group_barrier(w);
+        mo_gen_line(gen, "start_copy(i + STAGES);");
+    }
     mo_gen_line(gen, "}");
-    mo_gen_line(gen, "mo_cp_wait<0>();");
+    if (!boxes || w->plan.n_chunks + w->plan.n_resident > 0) mo_gen_line(gen, "mo_cp_wait<0>();");
     mo_gen_line(gen, "__syncthreads(); // the ring is free: its memory now holds what the groups exchange");
 }

@@ -157,21 +157,50 @@ static void fragment(products *p, int operand, mo_side side, const char *into)
         return;
     }
     const mo_tile *tile = mo_stream_gen_tile(w, operand);
-    mo_gen_line(w->gen, "mo_frag_%c_%s(%s, %s, %d, %c, kk);", side == MO_SIDE_P ? 'a' : 'b',
-                tile->inner_rows ? "cols" : "rows", into, mo_stream_gen_tile_name(w, operand), tile->stride,
-                side == MO_SIDE_P ? 'p' : 'q');
+    if (tile->copy == MO_TILE_DIRECT) {
+        const char *name = mo_stream_gen_tile_name(w, operand) + 2;
+        mo_gen_line(w->gen, "%s[0] = r_%s[j][kk / 32][kk / 16 %% 2 * 2], %s[1] = r_%s[j][kk / 32][kk / 16 %% 2 * 2 + 1];",
+                    into, name, into, name);
+        return;
+    }
+    if (p->loop && w->plan.n_direct > 0) {
+        mo_gen_line(w->gen, "mo_frag_a_turned<%s>(%s, %s, p, kk / 32 * 32, kk / 16 %% 2);",
+                    mo_stream_gen_layout(w, tile), into, mo_stream_gen_tile_name(w, operand));
+        return;
+    }
+    mo_gen_line(w->gen, "mo_frag_%c_%s<%s>(%s, %s, %c, kk);", side == MO_SIDE_P ? 'a' : 'b',
+                tile->inner_rows ? "cols" : "rows", mo_stream_gen_layout(w, tile), into,
+                mo_stream_gen_tile_name(w, operand), side == MO_SIDE_P ? 'p' : 'q');
 }
 
-/* Adds the current fragments' elements to the statistics of one side. `use` holds for iterators whose
- * fragment registers are at hand. */
-static void statistics(products *p, mo_side side, int size)
+/* The direct operand that a value depends on, or -1. */
+static int direct_source(const mo_stream_gen *w, int node)
+{
+    const mo_prim_node *n = &w->gen->g->nodes[node];
+    const mo_tile *tile = n->op == MO_OP_ITER ? mo_stream_gen_tile(w, node) : NULL;
+    if (tile != NULL && tile->copy == MO_TILE_DIRECT) return node;
+    for (int j = 0; j < n->n_in; j++)
+        if (direct_source(w, n->in[j]) >= 0) return direct_source(w, n->in[j]);
+    return -1;
+}
+
+/* Can a statistic be taken where fragments of `operand` (-1: none) are at hand? */
+static bool served(const mo_stream_gen *w, const mo_stat *stat, mo_side side, int size, int operand)
+{
+    if (stat->side != side || stat->size != size) return false;
+    int source = w->plan.n_direct > 0 ? direct_source(w, stat->node) : -1;
+    return source < 0 || source == operand;
+}
+
+/* Adds the current fragments' elements to the statistics of one side that they serve. */
+static void statistics(products *p, mo_side side, int size, int operand)
 {
     mo_stream_gen *w = p->w;
     mo_gen *gen = w->gen;
     bool is_p = side == MO_SIDE_P;
     for (int i = 0; i < w->plan.n_stats; i++) {
         const mo_stat *stat = &w->plan.stats[i];
-        if (stat->side != side || stat->size != size) continue;
+        if (!served(w, stat, side, size, operand)) continue;
         const mo_prim_node *n = &gen->g->nodes[stat->node];
         const char *op = mo_gen_reduction(n->op);
         mo_gen_line(gen, "#pragma unroll");
@@ -204,17 +233,17 @@ static void multiply_all(products *p, int first, const char *a)
     }
 }
 
-static bool stat_pending(const mo_stream_gen *w, mo_side side, int size, const bool *done)
+static bool stat_pending(const mo_stream_gen *w, mo_side side, int size, int operand, const bool *done)
 {
     for (int i = 0; i < w->plan.n_stats; i++)
-        if (w->plan.stats[i].side == side && w->plan.stats[i].size == size && !done[i]) return true;
+        if (served(w, &w->plan.stats[i], side, size, operand) && !done[i]) return true;
     return false;
 }
 
-static void mark_done(const mo_stream_gen *w, mo_side side, int size, bool *done)
+static void mark_done(const mo_stream_gen *w, mo_side side, int size, int operand, bool *done)
 {
     for (int i = 0; i < w->plan.n_stats; i++)
-        if (w->plan.stats[i].side == side && w->plan.stats[i].size == size) done[i] = true;
+        if (served(w, &w->plan.stats[i], side, size, operand)) done[i] = true;
 }
 
 /* Statistics of a side and size that no operand's fragments served. */
@@ -225,9 +254,9 @@ static void remaining_statistics(products *p, bool *done)
         const mo_stat *stat = &w->plan.stats[i];
         if (done[i]) continue;
         int loops = open_fragments(w, stat->size, stat->side);
-        statistics(p, stat->side, stat->size);
+        statistics(p, stat->side, stat->size, -1);
         close_loops(w->gen, loops);
-        mark_done(w, stat->side, stat->size, done);
+        mark_done(w, stat->side, stat->size, -1, done);
     }
 }
 
@@ -253,10 +282,11 @@ static bool paired_fragments(products *p, int operand, int size, const char *f)
     int count = mo_stream_gen_warp_fragments(w, size, MO_SIDE_Q);
     if (w->s->warps_q != 1 || count % 2 != 0 || !has_fragment_tile(w, operand)) return false;
     const mo_tile *tile = mo_stream_gen_tile(w, operand);
+    if (tile->copy == MO_TILE_DIRECT) return false;
     mo_gen_line(w->gen, "#pragma unroll");
-    mo_gen_line(w->gen, "for (int j = 0; j < %d; j += 2) mo_frag_b2_%s(%s[j], %s[j + 1], %s, %d, j * 8, kk);",
-                count, tile->inner_rows ? "cols" : "rows", f, f, mo_stream_gen_tile_name(w, operand),
-                tile->stride);
+    mo_gen_line(w->gen, "for (int j = 0; j < %d; j += 2) mo_frag_b2_%s<%s>(%s[j], %s[j + 1], %s, j * 8, kk);",
+                count, tile->inner_rows ? "cols" : "rows", mo_stream_gen_layout(w, tile), f, f,
+                mo_stream_gen_tile_name(w, operand));
     return true;
 }
 
@@ -271,15 +301,15 @@ static void q_fragments(products *p, bool *done)
         const char *f = fragment_name(w, operand);
         mo_gen_line(gen, "unsigned %s[%d][2];", f, mo_stream_gen_warp_fragments(w, size, MO_SIDE_Q));
         bool paired = paired_fragments(p, operand, size, f);
-        bool statistic = p->loop && stat_pending(w, MO_SIDE_Q, size, done);
+        bool statistic = p->loop && stat_pending(w, MO_SIDE_Q, size, operand, done);
         if (paired && !statistic) continue;
         int loops = open_fragments(w, size, MO_SIDE_Q);
         if (!paired) fragment(p, operand, MO_SIDE_Q, mo_arena_printf(gen->arena, "%s[j]", f));
         remember_fragment(w, operand, MO_SIDE_Q,
                           mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[j][r], h)", type, f));
         if (statistic) {
-            statistics(p, MO_SIDE_Q, size);
-            mark_done(w, MO_SIDE_Q, size, done);
+            statistics(p, MO_SIDE_Q, size, operand);
+            mark_done(w, MO_SIDE_Q, size, operand, done);
         }
         w->fragment[operand] = NULL;
         close_loops(gen, loops);
@@ -300,9 +330,9 @@ static void p_fragments(products *p, bool *done)
         fragment(p, operand, MO_SIDE_P, f);
         remember_fragment(w, operand, MO_SIDE_P,
                           mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[r], h)", type, f));
-        if (p->loop && stat_pending(w, MO_SIDE_P, size, done)) {
-            statistics(p, MO_SIDE_P, size);
-            mark_done(w, MO_SIDE_P, size, done);
+        if (p->loop && stat_pending(w, MO_SIDE_P, size, operand, done)) {
+            statistics(p, MO_SIDE_P, size, operand);
+            mark_done(w, MO_SIDE_P, size, operand, done);
         }
         w->fragment[operand] = NULL;
         multiply_all(p, n, f);

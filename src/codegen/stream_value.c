@@ -41,6 +41,13 @@ const char *mo_stream_gen_tile_name(mo_stream_gen *w, int node)
     return mo_arena_printf(w->gen->arena, "s_%s", mo_gen_value_name(w->gen, node));
 }
 
+const char *mo_stream_gen_layout(mo_stream_gen *w, const mo_tile *tile)
+{
+    if (tile->copy == MO_TILE_BOX && tile->swizzle > 0)
+        return mo_arena_printf(w->gen->arena, "mo_swizzled<%d, %d>", tile->rows, tile->panel);
+    return mo_arena_printf(w->gen->arena, "mo_rows<%d>", tile->stride);
+}
+
 const char *mo_stream_gen_accum_name(mo_stream_gen *w, int accum)
 {
     return mo_arena_printf(w->gen->arena, "acc_%s", mo_gen_value_name(w->gen, w->plan.accums[accum].value));
@@ -62,6 +69,10 @@ static const char *tile_element(mo_stream_gen *w, const mo_tile *tile)
     if (w->fragment[tile->node] != NULL) return w->fragment[tile->node];
     const char *row = local_of(w, tile->inner_rows ? tile->inner : tile->axis);
     const char *col = local_of(w, tile->inner_rows ? tile->axis : tile->inner);
+    MO_CHECK(tile->copy != MO_TILE_DIRECT);
+    if (tile->swizzle > 0)
+        return mo_arena_printf(w->gen->arena, "mo_load(%s + %s::at(%s, %s))",
+                               mo_stream_gen_tile_name(w, tile->node), mo_stream_gen_layout(w, tile), row, col);
     return mo_arena_printf(w->gen->arena, "mo_load(%s + (%s) * %d + %s)",
                            mo_stream_gen_tile_name(w, tile->node), row, tile->stride, col);
 }

@@ -51,6 +51,7 @@ static int64_t slab_bytes(const mo_schedule *s, const mo_prim_node *n, int size)
     if (tile >= 0) across = round_up(s->tile[tile], tile == s->q_axis ? 8 : 16);
     bool inner_rows = tile >= 0 && n->access.stride[tile] == 1 && n->access.stride[s->loop_axis] != 1;
     int64_t rows = inner_rows ? inner : across, cols = inner_rows ? across : inner;
+    if (s->copy != MO_COPY_ASYNC) return round_up(rows * cols * size, 1024);
     return round_up(rows * (divide_up(cols * size, 16) | 1) * 16, 128);
 }
 
@@ -65,7 +66,11 @@ static void count_iterator(const mo_cost_context *c, const mo_prim *g, const mo_
     facts->dram_bytes += mo_prim_extent(g, real) * size;
     facts->block_bytes += block_elements(g, s, real) * size;
     bool looped = s->loop_axis >= 0 && n->axes >> s->loop_axis & 1u;
-    if (looped) facts->stage_bytes += slab_bytes(s, n, size);
+    bool direct = s->copy == MO_COPY_DIRECT && (s->p_axis < 0 || !(n->axes >> s->p_axis & 1u));
+    if (looped && direct)
+        facts->direct_bytes += slab_bytes(s, n, size);
+    else if (looped)
+        facts->stage_bytes += slab_bytes(s, n, size);
 }
 
 static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_node *n,
@@ -172,8 +177,10 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]),
                                    (int64_t)s->groups * s->cluster);
     int64_t steps = steps_of_group(g, s, iterations);
-    int64_t copies = iterations * f->stage_bytes / 16 / (s->threads / s->groups);
-    int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
+    bool boxes = s->copy != MO_COPY_ASYNC;
+    int64_t copied = boxes ? f->direct_bytes : f->stage_bytes, flying = boxes ? s->stages : s->stages - 1;
+    int64_t copies = iterations * copied / 16 / (s->threads / s->groups);
+    int64_t reach = max64(active * f->stage_bytes * s->groups * flying * 1000 / FLIGHT_NS, 1);
     int64_t factor = mo_cost_uses_f32(g) ? 8 : 1;
     int64_t chain = steps * (STEP_NS * 1000 + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS;
     int64_t issue =
@@ -183,7 +190,7 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
         f->block_bytes * f->blocks * 900 / d->l2_bytes_per_us,
         chain * waves / 1000,
         issue * (s->threads / 32) * divide_up(f->blocks, d->sms) / 4000,
-        iterations * waves * SLAB_WAIT_NS / (s->stages - 1),
+        iterations * waves * SLAB_WAIT_NS / flying,
     };
     int64_t exchange = s->cluster > 1 ? CLUSTER_NS : 0;
     return d->launch_ns + START_NS + waves * WAVE_NS + exchange + mo_cost_overlap(times, 5);

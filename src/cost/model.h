@@ -10,7 +10,8 @@ typedef struct {
     int64_t blocks;
     int64_t dram_bytes;   /* every tensor once */
     int64_t block_bytes;  /* read by one block */
-    int64_t stage_bytes;  /* STREAM: one slab of one group */
+    int64_t stage_bytes;  /* STREAM: one slab of one group in shared memory */
+    int64_t direct_bytes; /* STREAM: the same in registers */
     int64_t shared_bytes; /* STREAM: about */
     int64_t accumulators; /* STREAM: floats for each thread */
     int64_t flops;        /* of the matrix or f32 units, padding included */

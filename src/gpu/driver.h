@@ -18,6 +18,7 @@
 
 /* The tags are those of cuda.h, so that both sets of declarations can be compared. */
 struct CUlaunchConfig_st;
+struct CUtensorMap_st;
 typedef unsigned mo_cu_result;
 typedef int mo_cu_device;
 typedef unsigned long long mo_cu_pointer;

@@ -196,6 +196,24 @@ bool mo_gpu_prepare(mo_gpu *gpu, mo_cu_module module, const char *name, mo_gpu_k
     return *fits;
 }
 
+bool mo_gpu_encode_map(mo_gpu *gpu, const mo_gpu_map_shape *shape, mo_cu_pointer base, mo_gpu_map *map,
+                       mo_error *error)
+{
+    /* CUtensorMapDataType, CUtensorMapSwizzle and CUtensorMapL2promotion of cuda.h. */
+    static const unsigned types[] = {[MO_GPU_F16] = 6, [MO_GPU_BF16] = 9, [MO_GPU_F32] = 7};
+    enum { NO_INTERLEAVE = 0, PROMOTE_256 = 3, FILL_ZEROS = 0 };
+    const unsigned ones[] = {1, 1, 1};
+    unsigned swizzle = shape->swizzle == 128 ? 3 : shape->swizzle / 32;
+    if (gpu->cuda->map_encode == NULL) {
+        mo_fail(error, MO_ERR_ENV, "tensor maps need a newer driver");
+        return false;
+    }
+    mo_cu_result r = gpu->cuda->map_encode(
+        (struct CUtensorMap_st *)(void *)map, types[shape->element], shape->rank, (void *)(uintptr_t)base,
+        shape->size, shape->stride, shape->box, ones, NO_INTERLEAVE, swizzle, PROMOTE_256, FILL_ZEROS);
+    return mo_cuda_ok(gpu->cuda, r, "encoding a tensor map", error);
+}
+
 bool mo_gpu_launch(mo_gpu *gpu, const mo_gpu_kernel *kernel, void **args, mo_error *error)
 {
     const mo_cuda *cuda = gpu->cuda;

@@ -47,6 +47,25 @@ typedef struct {
 bool mo_gpu_prepare(mo_gpu *gpu, mo_cu_module module, const char *name, mo_gpu_kernel *kernel, bool *fits,
                     mo_error *error);
 
+/* What a tensor map says of memory: sizes and box in elements, the contiguous axis first; strides in bytes of
+ * the axes behind it; swizzle in bytes (0, 32, 64, 128). */
+typedef enum { MO_GPU_F16, MO_GPU_BF16, MO_GPU_F32 } mo_gpu_element;
+
+typedef struct {
+    mo_gpu_element element;
+    unsigned rank; /* 2 or 3 */
+    uint64_t size[3], stride[2];
+    unsigned box[3], swizzle;
+} mo_gpu_map_shape;
+
+/* The driver's encoding of one, passed to kernels by value. */
+typedef struct {
+    _Alignas(64) uint64_t words[16];
+} mo_gpu_map;
+
+bool mo_gpu_encode_map(mo_gpu *gpu, const mo_gpu_map_shape *shape, mo_cu_pointer base, mo_gpu_map *map,
+                       mo_error *error);
+
 /* `args`: an array of pointers to the arguments. Asynchronous. */
 bool mo_gpu_launch(mo_gpu *gpu, const mo_gpu_kernel *kernel, void **args, mo_error *error);
 

@@ -17,6 +17,13 @@ typedef enum {
     MO_PLACE_WHOLE /* the whole axis in every block */
 } mo_place;
 
+/* How the slabs of a STREAM kernel come to a block. */
+typedef enum {
+    MO_COPY_ASYNC, /* asynchronous copies of up to 16 bytes by every thread */
+    MO_COPY_TENSOR, /* sm_90: boxes by the tensor copy engine, wherever a tile allows it */
+    MO_COPY_DIRECT  /* the same; operands of the 8-side go straight from memory to registers where they can */
+} mo_copy;
+
 /* How a kernel's block works. */
 typedef enum {
     MO_SCHEDULE_PLAIN,  /* a thread for each output element; any graph */
@@ -48,6 +55,7 @@ typedef struct {
     int warps_p, warps_q; /* warps of a group over the tile's m16 and n8 side */
     int stages;           /* slabs in flight in each ring (BLOCK: of the block) */
     int p_axis, q_axis;   /* grid axes on the m16 and the n8 side of the mma, or -1 */
+    mo_copy copy;         /* STREAM */
 } mo_schedule;
 
 typedef struct {
@@ -98,6 +106,10 @@ bool mo_node_needs_kernel(const mo_program *program, int node);
 int mo_mugraph_root(const mo_mugraph *graph, int tensor);
 /* Outputs that repeat, or that are inputs or windows, get a copying kernel each. */
 void mo_mugraph_add_copies(mo_mugraph *graph);
+
+/* "async", "tensor", "direct"; MO_COPY_ASYNC and false if it is none of them. */
+const char *mo_copy_name(mo_copy copy);
+bool mo_copy_parse(const char *name, mo_copy *copy);
 
 /* A schedule that runs any body: a thread for each output element. */
 mo_schedule mo_schedule_plain(const mo_prim *body);

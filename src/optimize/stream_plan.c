@@ -1,15 +1,32 @@
 #include "optimize/stream_plan.h"
 
 #include "base/status.h"
+#include "optimize/direct.h"
 
 typedef struct {
     mo_arena *arena;
-    const mo_mugraph *graph;
+    const mo_plan_tensors *tensors;
     const mo_kernel *kernel;
     const mo_prim *g;
     mo_stream_plan *plan;
     const char *wrong;
 } planner;
+
+mo_plan_tensors mo_plan_tensors_of(mo_arena *arena, const mo_mugraph *graph)
+{
+    mo_dtype *dtype = MO_NEW_ARRAY(arena, mo_dtype, graph->n_tensors + 1);
+    int64_t *offset = MO_NEW_ARRAY(arena, int64_t, graph->n_tensors + 1);
+    for (int t = 0; t < graph->n_tensors; t++) {
+        dtype[t] = graph->tensors[t].dtype;
+        offset[t] = graph->tensors[t].offset;
+    }
+    return (mo_plan_tensors){dtype, offset};
+}
+
+static int64_t offset_of(const planner *p, const mo_prim_node *node)
+{
+    return p->tensors->offset == NULL ? 0 : p->tensors->offset[node->access.tensor];
+}
 
 static int round_up(int64_t x, int unit)
 {
@@ -50,7 +67,7 @@ static bool used_as_operand(const planner *p, int node)
 static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contiguous_extent, int64_t offset)
 {
     int size = mo_dtype_size(tile->dtype);
-    tile->async = false;
+    tile->copy = MO_TILE_SCALAR;
     tile->chunk = 1;
     if (tile->col_step != 1) return;
     for (int chunk = 16 / size; chunk * size >= 4; chunk /= 2) {
@@ -60,10 +77,49 @@ static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contigu
         MO_FOR_AXES(a, node->axes)
             if (a != contiguous && node->access.stride[a] % chunk != 0) fits = false;
         if (!fits) continue;
-        tile->async = true;
+        tile->copy = MO_TILE_CHUNKS;
         tile->chunk = chunk;
         return;
     }
+}
+
+/* Columns of a panel and the swizzle, so that the 8 rows of an ldmatrix phase lie in different banks (rows of
+ * 96 and 160 bytes: two at a time in the same ones, still better than narrower boxes). */
+static void choose_panel(mo_tile *tile)
+{
+    enum { BYTES = 2 };
+    static const int widths[] = {64, 32, 16};
+    tile->panel = tile->cols;
+    tile->swizzle = 0;
+    if (tile->cols / 8 % 2 == 1 || tile->cols == 48 || tile->cols == 80) return;
+    for (int i = 0; i < 3; i++) {
+        if (tile->cols % widths[i] != 0) continue;
+        tile->panel = widths[i];
+        tile->swizzle = widths[i] * BYTES;
+        return;
+    }
+}
+
+/* Can the tensor copy engine fill the tile? Strides and the start of the tensor are multiples of 16 bytes, a
+ * box has at most 256 rows, and there is one coordinate for a third axis. */
+static void choose_box(const planner *p, mo_tile *tile)
+{
+    enum { UNIT = 8, MOST_ROWS = 256 };
+    const mo_prim_node *node = &p->g->nodes[tile->node];
+    bool fits = p->plan->roles.mma && mo_dtype_size(tile->dtype) == 2 && tile->col_step == 1;
+    fits &= tile->row_step % UNIT == 0 && offset_of(p, node) % UNIT == 0;
+    fits &= tile->cols % UNIT == 0 && tile->rows <= MOST_ROWS && tile->rows % UNIT == 0;
+    fits &= tile->row_step > 0 || tile->axis < 0;
+    tile->batch_axis = -1;
+    MO_FOR_AXES(a, node->axes) {
+        if (a == tile->axis || a == tile->inner || node->access.stride[a] == 0) continue;
+        fits &= tile->batch_axis < 0 && node->access.stride[a] % UNIT == 0;
+        tile->batch_axis = a;
+    }
+    if (!fits) return;
+    tile->copy = MO_TILE_BOX;
+    choose_panel(tile);
+    tile->stride = tile->panel;
 }
 
 static mo_tile plan_tile(planner *p, int index, int inner)
@@ -71,7 +127,7 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     const mo_prim_node *node = &p->g->nodes[index];
     mo_tile tile = {.node = index, .inner = inner, .side = p->plan->roles.side[index]};
     tile.axis = mo_stream_tile_axis(p->kernel, node->axes, inner);
-    tile.dtype = p->graph->tensors[node->access.tensor].dtype;
+    tile.dtype = p->tensors->dtype[node->access.tensor];
     int64_t inner_step = node->access.stride[inner],
             axis_step = tile.axis < 0 ? 0 : node->access.stride[tile.axis];
     int across = tile.axis < 0 && !used_as_operand(p, index) ? 1 : padded(p, tile.axis, tile.side);
@@ -82,13 +138,22 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     tile.col_step = tile.inner_rows ? axis_step : inner_step;
     tile.stride = padded_stride(tile.cols, tile.dtype);
     choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent,
-                p->graph->tensors[node->access.tensor].offset);
+                offset_of(p, node));
+    if (p->kernel->schedule.copy != MO_COPY_ASYNC && inner == p->kernel->schedule.loop_axis)
+        choose_box(p, &tile);
     return tile;
 }
 
 static int tile_bytes(const mo_tile *tile)
 {
-    return round_up((int64_t)tile->rows * tile->stride * mo_dtype_size(tile->dtype), 128);
+    int row = tile->copy == MO_TILE_BOX ? tile->cols : tile->stride;
+    return round_up((int64_t)tile->rows * row * mo_dtype_size(tile->dtype), 128);
+}
+
+/* A swizzle repeats after eight rows, and a box starts where it does. */
+static int tile_alignment(const mo_tile *tile)
+{
+    return tile->copy == MO_TILE_BOX && tile->swizzle > 0 ? 8 * tile->swizzle : 128;
 }
 
 static int inner_axis_of(const planner *p, int node)
@@ -100,7 +165,7 @@ static int inner_axis_of(const planner *p, int node)
     return -1;
 }
 
-static void plan_tiles(planner *p)
+static void collect_tiles(planner *p)
 {
     mo_stream_plan *plan = p->plan;
     plan->tiles = MO_NEW_ARRAY(p->arena, mo_tile, p->g->n_nodes);
@@ -108,15 +173,43 @@ static void plan_tiles(planner *p)
     for (int i = 0; i < p->g->n_nodes; i++) {
         if (p->g->nodes[i].op != MO_OP_ITER) continue;
         mo_stream_role role = plan->roles.role[i];
-        if (role != MO_ROLE_LOOP && role != MO_ROLE_RESIDENT) continue;
-        mo_tile tile = plan_tile(p, i, inner_axis_of(p, i));
-        int *total = role == MO_ROLE_LOOP ? &plan->stage_bytes : &plan->resident_bytes;
-        tile.offset = *total;
-        *total += tile_bytes(&tile);
         if (role == MO_ROLE_LOOP)
-            plan->tiles[plan->n_tiles++] = tile;
-        else
-            plan->resident[plan->n_resident++] = tile;
+            plan->tiles[plan->n_tiles++] = plan_tile(p, i, inner_axis_of(p, i));
+        else if (role == MO_ROLE_RESIDENT)
+            plan->resident[plan->n_resident++] = plan_tile(p, i, inner_axis_of(p, i));
+    }
+}
+
+/* Offsets of `count` tiles one behind the other; *alignment grows to what the strictest needs. */
+static int place_tiles(mo_tile *tiles, int count, int *alignment)
+{
+    int end = 0;
+    for (int i = 0; i < count; i++) {
+        if (tiles[i].copy == MO_TILE_DIRECT) continue;
+        int unit = tile_alignment(&tiles[i]);
+        if (unit > *alignment) *alignment = unit;
+        tiles[i].offset = round_up(end, unit);
+        end = tiles[i].offset + tile_bytes(&tiles[i]);
+    }
+    return end;
+}
+
+static void plan_tiles(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    int alignment = 128;
+    collect_tiles(p);
+    if (p->kernel->schedule.copy == MO_COPY_DIRECT) mo_stream_make_direct(p->tensors, p->kernel, plan);
+    int stage = place_tiles(plan->tiles, plan->n_tiles, &alignment);
+    int resident = place_tiles(plan->resident, plan->n_resident, &alignment);
+    plan->stage_bytes = round_up(stage, alignment);
+    plan->resident_bytes = round_up(resident, alignment);
+    for (int i = 0; i < plan->n_tiles; i++) {
+        const mo_tile *tile = &plan->tiles[i];
+        plan->n_boxes += tile->copy == MO_TILE_BOX;
+        plan->n_chunks += tile->copy == MO_TILE_CHUNKS;
+        plan->n_direct += tile->copy == MO_TILE_DIRECT;
+        plan->box_bytes += tile->copy == MO_TILE_BOX ? tile_bytes(tile) : 0;
     }
 }
 
@@ -253,10 +346,10 @@ static const char *check_schedule(const planner *p)
     return NULL;
 }
 
-const char *mo_stream_plan_make(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel,
+const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors, const mo_kernel *kernel,
                                 int shared_limit, mo_stream_plan *plan)
 {
-    planner p = {.arena = arena, .graph = graph, .kernel = kernel, .g = kernel->body, .plan = plan};
+    planner p = {.arena = arena, .tensors = tensors, .kernel = kernel, .g = kernel->body, .plan = plan};
     const mo_schedule *s = &kernel->schedule;
     *plan = (mo_stream_plan){0};
     const char *wrong = mo_stream_analyse(arena, kernel, &plan->roles);
@@ -273,6 +366,10 @@ const char *mo_stream_plan_make(mo_arena *arena, const mo_mugraph *graph, const 
     place_tail(&p);
     plan->ring_bytes = plan->stage_bytes * s->stages * s->groups;
     int work = plan->ring_bytes > plan->tail_bytes ? plan->ring_bytes : plan->tail_bytes;
-    plan->shared_bytes = plan->resident_bytes + work;
+    plan->barrier_offset = round_up(plan->resident_bytes + work, 8);
+    plan->shared_bytes = plan->barrier_offset + (plan->n_boxes > 0 ? 8 * s->stages * s->groups : 0);
+    if (s->copy != MO_COPY_ASYNC && plan->n_boxes == 0) return "no tile that a tensor copy could fill";
+    if (s->copy == MO_COPY_DIRECT && plan->n_direct == 0) return "no operand that registers could take";
+    if (plan->n_boxes == 0 && s->stages < 2) return "a ring of one slab";
     return plan->shared_bytes <= shared_limit ? NULL : "more shared memory than a block has";
 }

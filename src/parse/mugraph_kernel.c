@@ -128,10 +128,18 @@ static bool read_row(const mo_mugraph_reader *m, const mo_json *object, mo_kerne
            read_bool(r, object, "resident", &s->resident) && read_count(r, object, "vector", 16, &s->vector);
 }
 
+static bool read_mechanism(const mo_reader *r, const mo_json *object, mo_copy *copy)
+{
+    const mo_json *value;
+    if (!mo_reader_member(r, object, "a schedule", "copy", MO_JSON_STRING, &value)) return false;
+    if (mo_copy_parse(value->string, copy)) return true;
+    return mo_reader_fail(r, value, NULL, "'copy' is 'async', 'tensor' or 'direct'");
+}
+
 static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
 {
     static const char *const keys[] = {"kind",    "threads", "loop_axis", "cluster", "groups",
-                                       "warps_p", "warps_q", "stages",    "p_axis",  "q_axis"};
+                                       "warps_p", "warps_q", "stages",    "p_axis",  "q_axis", "copy"};
     const mo_reader *r = &m->reader;
     mo_schedule *s = &kernel->schedule;
     s->row_axis = -1;
@@ -143,7 +151,7 @@ static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_ke
            read_count(r, object, "warps_q", MOST_WARPS, &s->warps_q) &&
            read_count(r, object, "stages", MOST_WARPS, &s->stages) &&
            read_role(m, object, "p_axis", true, kernel->body, &s->p_axis) &&
-           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis);
+           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis) && read_mechanism(r, object, &s->copy);
 }
 
 static bool read_chain(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)

@@ -144,6 +144,20 @@ static mo_call send_data(mo_bench *bench, mo_dataset *data, mo_error *error)
     return call;
 }
 
+/* Its rank (0: there is none), then the rest. */
+static void put_map(mo_str *request, const mo_tensor_map *map)
+{
+    mo_put_u32(request, map == NULL ? 0 : (uint32_t)map->rank);
+    if (map == NULL) return;
+    mo_put_u32(request, (uint32_t)map->dtype);
+    mo_put_u32(request, (uint32_t)map->swizzle);
+    for (int i = 0; i < 3; i++) {
+        mo_put_i64(request, map->size[i]);
+        mo_put_i64(request, i < 2 ? map->stride[i] : 0);
+        mo_put_u32(request, (uint32_t)map->box[i]);
+    }
+}
+
 static void put_launch(mo_str *request, const mo_launch *launch)
 {
     mo_put_text(request, launch->kernel);
@@ -156,6 +170,7 @@ static void put_launch(mo_str *request, const mo_launch *launch)
         mo_put_u32(request, (uint32_t)launch->args[i].kind);
         mo_put_u32(request, (uint32_t)launch->args[i].index);
         mo_put_i64(request, launch->args[i].offset);
+        put_map(request, launch->args[i].map);
     }
 }
 

@@ -54,8 +54,12 @@ static void drop_job(mo_executor *x, mo_exec_job *job)
     mo_gpu_free(&x->gpu, &job->output_memory);
     mo_gpu_free(&x->gpu, &job->workspace_memory);
     mo_gpu_unload(&x->gpu, &job->module);
-    for (uint32_t i = 0; i < job->n_launches; i++) free(job->args[i]);
+    for (uint32_t i = 0; i < job->n_launches; i++) {
+        free(job->args[i]);
+        free(job->maps[i]);
+    }
     free(job->args);
+    free(job->maps);
     free(job->n_args);
     free(job->kernels);
     layout_free(&job->outputs);
@@ -187,6 +191,22 @@ static mo_reply_code load_set(mo_executor *x, mo_message *in)
     return MO_REPLY_OK;
 }
 
+static void read_map(mo_gpu_map_shape *map, mo_message *in)
+{
+    map->rank = mo_get_u32(in);
+    if (map->rank == 0) return;
+    mo_dtype dtype = (mo_dtype)mo_get_u32(in);
+    map->element = dtype == MO_F16 ? MO_GPU_F16 : dtype == MO_BF16 ? MO_GPU_BF16 : MO_GPU_F32;
+    map->swizzle = mo_get_u32(in);
+    for (int i = 0; i < 3; i++) {
+        map->size[i] = (uint64_t)mo_get_i64(in);
+        int64_t stride = mo_get_i64(in);
+        if (i < 2) map->stride[i] = (uint64_t)stride;
+        map->box[i] = mo_get_u32(in);
+    }
+    MO_CHECK(!in->bad && map->rank <= 3);
+}
+
 static void read_launch(mo_exec_job *job, uint32_t i, const mo_exec_data *data, mo_message *in)
 {
     mo_gpu_kernel *k = &job->kernels[i];
@@ -196,11 +216,13 @@ static void read_launch(mo_exec_job *job, uint32_t i, const mo_exec_data *data, 
     k->shared_bytes = mo_get_u32(in);
     job->n_args[i] = mo_get_count(in, 2 * sizeof(uint32_t));
     job->args[i] = zeroed(job->n_args[i], sizeof **job->args);
+    job->maps[i] = zeroed(job->n_args[i], sizeof **job->maps);
     for (uint32_t a = 0; a < job->n_args[i]; a++) {
         mo_arg *arg = &job->args[i][a];
         arg->kind = (mo_arg_kind)mo_get_u32(in);
         arg->index = (int)mo_get_u32(in);
         arg->offset = mo_get_i64(in);
+        read_map(&job->maps[i][a], in);
         uint32_t limit = arg->kind == MO_ARG_INPUT ? data->layout.n : job->outputs.n;
         MO_CHECK(!in->bad && arg->offset >= 0);
         if (arg->kind == MO_ARG_WORKSPACE)
@@ -248,6 +270,7 @@ static mo_reply_code load_job(mo_executor *x, mo_message *in, mo_str *reply)
     job->kernels = zeroed(job->n_launches, sizeof *job->kernels);
     job->n_args = zeroed(job->n_launches, sizeof *job->n_args);
     job->args = zeroed(job->n_launches, sizeof *job->args);
+    job->maps = zeroed(job->n_launches, sizeof *job->maps);
     if (!load_module(x, job, cubin, size)) return MO_REPLY_FAILED;
     for (uint32_t i = 0; i < job->n_launches; i++) {
         bool fits;

@@ -6,29 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FEW_ARGS = 32 };
+static mo_cu_pointer place_of(const mo_exec_job *job, const mo_arg *arg, const mo_cu_pointer *inputs,
+                              mo_cu_pointer outputs)
+{
+    mo_cu_pointer base = job->workspace_memory + job->workspace.offset[0];
+    if (arg->kind == MO_ARG_INPUT) base = inputs[arg->index];
+    if (arg->kind == MO_ARG_OUTPUT) base = outputs + job->outputs.offset[arg->index];
+    return base + (mo_cu_pointer)arg->offset;
+}
+
+/* An argument's value: a pointer, or a tensor map of what lies there. */
+typedef union {
+    mo_cu_pointer pointer;
+    mo_gpu_map map;
+} value;
 
 bool mo_exec_launch(mo_executor *x, const mo_exec_job *job, const mo_cu_pointer *inputs,
                     mo_cu_pointer outputs)
 {
     for (uint32_t i = 0; i < job->n_launches; i++) {
         uint32_t n = job->n_args[i];
-        mo_cu_pointer few[FEW_ARGS];
-        void *few_places[FEW_ARGS];
-        mo_cu_pointer *values = n <= FEW_ARGS ? few : malloc(n * sizeof *values);
-        void **places = n <= FEW_ARGS ? few_places : malloc(n * sizeof *places);
+        value *values = aligned_alloc(_Alignof(value), (n + 1) * sizeof *values);
+        void **places = malloc((n + 1) * sizeof *places);
         if (values == NULL || places == NULL) MO_BUG("out of memory");
-        for (uint32_t a = 0; a < n; a++) {
-            const mo_arg *arg = &job->args[i][a];
-            mo_cu_pointer base = job->workspace_memory + job->workspace.offset[0];
-            if (arg->kind == MO_ARG_INPUT) base = inputs[arg->index];
-            if (arg->kind == MO_ARG_OUTPUT) base = outputs + job->outputs.offset[arg->index];
-            values[a] = base + (mo_cu_pointer)arg->offset;
+        bool ok = true;
+        for (uint32_t a = 0; a < n && ok; a++) {
+            const mo_gpu_map_shape *map = &job->maps[i][a];
+            mo_cu_pointer at = place_of(job, &job->args[i][a], inputs, outputs);
             places[a] = &values[a];
+            values[a].pointer = at;
+            if (map->rank > 0) ok = mo_gpu_encode_map(&x->gpu, map, at, &values[a].map, &x->error);
         }
-        bool ok = mo_gpu_launch(&x->gpu, &job->kernels[i], places, &x->error);
-        if (values != few) free(values);
-        if (places != few_places) free(places);
+        ok = ok && mo_gpu_launch(&x->gpu, &job->kernels[i], places, &x->error);
+        free(values);
+        free(places);
         if (!ok) return false;
     }
     return true;

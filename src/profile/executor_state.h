@@ -38,6 +38,7 @@ typedef struct {
     mo_gpu_kernel *kernels;
     uint32_t *n_args;
     mo_arg **args;
+    mo_gpu_map_shape **maps; /* [launch][argument]; rank 0: a pointer */
     mo_layout outputs, workspace;
     mo_cu_pointer output_memory, workspace_memory;
 } mo_exec_job;

@@ -2,7 +2,7 @@
 #include "search/schedules.h"
 
 #include "base/status.h"
-#include "ir/stream.h"
+#include "optimize/stream_plan.h"
 #include "search/chains.h"
 
 #include <string.h>
@@ -14,26 +14,27 @@ typedef struct {
     mo_arena *arena;
     const mo_cost_context *context;
     mo_prim *body;
+    bool boxes; /* this GPU has a tensor copy engine */
     mo_scheduled *best;
     int count, capacity;
     int64_t tried, too_large;
 } enumeration;
 
+static bool good_enough(const enumeration *e, int64_t cost)
+{
+    return e->count < e->capacity || cost < e->best[e->count - 1].cost_ns;
+}
+
 static void insert_at(enumeration *e, const mo_schedule *schedule, int64_t cost)
 {
     e->tried++;
-    if (e->count == e->capacity && cost >= e->best[e->count - 1].cost_ns) return;
+    if (!good_enough(e, cost)) return;
     int at = e->count < e->capacity ? e->count++ : e->count - 1;
     while (at > 0 && e->best[at - 1].cost_ns > cost) {
         e->best[at] = e->best[at - 1];
         at--;
     }
     e->best[at] = (mo_scheduled){.schedule = *schedule, .cost_ns = cost};
-}
-
-static void insert(enumeration *e, const mo_schedule *schedule, const mo_kernel_facts *facts)
-{
-    insert_at(e, schedule, mo_cost_of_facts(e->context, e->body, schedule, facts));
 }
 
 static void offer_chain(void *to, const mo_schedule *schedule, int64_t cost_ns)
@@ -47,8 +48,7 @@ static void offer_chain(void *to, const mo_schedule *schedule, int64_t cost_ns)
 
 static void offer(enumeration *e, const mo_schedule *schedule)
 {
-    mo_kernel_facts facts = mo_cost_facts(e->context, e->body, schedule);
-    insert(e, schedule, &facts);
+    insert_at(e, schedule, mo_cost_kernel(e->context, e->body, schedule));
 }
 
 static bool fits(enumeration *e, const mo_schedule *schedule)
@@ -242,6 +242,18 @@ static bool cluster_fits(const enumeration *e, const mo_schedule *s, const mo_ke
     return d->arch >= 90 && facts->blocks <= d->sms && slabs >= 2 * s->groups;
 }
 
+/* Which tiles boxes and registers can take, the plan knows. */
+static bool plans(enumeration *e, const mo_schedule *s)
+{
+    mo_arena_mark mark = mo_arena_get_mark(e->arena);
+    mo_kernel kernel = {.name = "", .program_node = -1, .body = e->body, .schedule = *s};
+    mo_plan_tensors tensors = {e->context->tensor_dtype, NULL};
+    mo_stream_plan plan;
+    bool ok = mo_stream_plan_make(e->arena, &tensors, &kernel, e->context->device->shared_per_block, &plan) == NULL;
+    mo_arena_reset(e->arena, mark);
+    return ok;
+}
+
 static void offer_stream(enumeration *e, const mo_schedule *s)
 {
     int64_t grid[3];
@@ -253,7 +265,21 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
         e->too_large++;
         return;
     }
-    insert(e, s, &facts);
+    int64_t cost = mo_cost_of_facts(e->context, e->body, s, &facts);
+    if (s->copy != MO_COPY_ASYNC && good_enough(e, cost) && !plans(e, s)) return;
+    insert_at(e, s, cost);
+}
+
+/* A ring of boxes is refilled behind its use and needs no spare slab. */
+static void enumerate_rings(enumeration *e, mo_schedule s)
+{
+    for (s.stages = 2; s.stages <= 4; s.stages++)
+        for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+    for (int copy = MO_COPY_TENSOR; e->boxes && copy <= MO_COPY_DIRECT; copy++) {
+        s.copy = (mo_copy)copy;
+        for (s.stages = 1; s.stages <= 3; s.stages++)
+            for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+    }
 }
 
 static void enumerate_warps(enumeration *e, mo_schedule s)
@@ -271,8 +297,7 @@ static void enumerate_warps(enumeration *e, mo_schedule s)
             if (s.p_axis >= 0 && s.warps_p * 16 > s.tile[s.p_axis] && s.warps_p > 1) continue;
             if (s.q_axis >= 0 ? s.warps_q * 8 > s.tile[s.q_axis] && s.warps_q > 1 : s.warps_q > 1) continue;
             if (s.groups > 1 && (s.groups - 1) * s.tile[s.loop_axis] >= extent) continue;
-            for (s.stages = 2; s.stages <= 4; s.stages++)
-                for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+            enumerate_rings(e, s);
         }
 }
 
@@ -298,6 +323,7 @@ int mo_schedules(mo_arena *arena, const mo_cost_context *context, mo_prim *body,
                  mo_scheduled *best, int64_t *tried, int64_t *too_large)
 {
     enumeration e = {.arena = arena, .context = context, .body = body, .best = best, .capacity = capacity};
+    e.boxes = context->device->arch >= 90 && !mo_cost_uses_f32(body);
     mo_schedule plain = mo_schedule_plain(body);
     offer(&e, &plain);
     mo_axes used = 0;

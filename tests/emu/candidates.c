@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { RANKS = 6, CUT_CAPACITY = 500, MAX_KERNELS = 5 };
+enum { RANKS = 6, CUT_CAPACITY = 500, MAX_KERNELS = 5, FEATURES = 6 };
 
 enum { ALL_SETS = (1u << MO_SETS) - 1, SPECIAL_SET = 1u << MO_SET_SPECIAL };
 
@@ -80,16 +80,21 @@ static void add_cuts(maker *m)
         add_partitions(m, cutters, rank);
 }
 
-static bool has_cluster(const mo_mugraph *graph)
+/* What of sm_90 a graph uses: the more difficult, the smaller. */
+static int feature(const mo_mugraph *graph)
 {
+    int feature = FEATURES - 1;
     for (int k = 0; k < graph->n_kernels; k++) {
         const mo_schedule *s = &graph->kernels[k].schedule;
-        if (s->kind == MO_SCHEDULE_STREAM && s->cluster > 1) return true;
+        if (s->kind != MO_SCHEDULE_STREAM) continue;
+        int own = s->copy == MO_COPY_DIRECT ? 0 : s->copy == MO_COPY_TENSOR ? 2 : 4;
+        own += s->cluster > 1 ? 0 : 1;
+        if (own < feature) feature = own;
     }
-    return false;
+    return feature;
 }
 
-/* What the search hands on beside the unfused program; with clusters first. */
+/* What the search hands on beside the unfused program; the special first. */
 static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
 {
     const mo_candidate_options *o = m->options;
@@ -106,15 +111,44 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
     mo_search_result found;
     if (mo_search_run(m->arena, m->program, m->lowered, &options, &found, error) != MO_OK) return false;
     if (group == MO_GROUP_SEARCH_90) m->result->counts = found.counts;
-    for (int pass = 0; pass < 2; pass++)
+    static const char *const names[FEATURES] = {", direct loads, clusters", ", direct loads", ", boxes, clusters",
+                                                ", boxes", ", clusters", ""};
+    for (int pass = 0; pass < FEATURES; pass++)
         for (int i = 0; i < found.baseline; i++) {
             const mo_mugraph *graph = found.candidates[i];
-            if (has_cluster(graph) != (pass == 0)) continue;
+            if (feature(graph) != pass) continue;
             add(m, group, graph, arch, 0, /* rewritten graphs may be worse on the others */
                 mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch,
-                                pass == 0 ? ", clusters" : ""));
+                                names[pass]));
         }
     return true;
+}
+
+static const mo_mugraph *with_copy(maker *m, const mo_mugraph *graph, mo_copy copy, int stages)
+{
+    mo_mugraph *other = MO_NEW(m->arena, mo_mugraph);
+    *other = *graph;
+    other->kernels = MO_NEW_ARRAY(m->arena, mo_kernel, graph->n_kernels + 1);
+    bool changed = false;
+    for (int k = 0; k < graph->n_kernels; k++) {
+        other->kernels[k] = graph->kernels[k];
+        if (graph->kernels[k].schedule.kind != MO_SCHEDULE_STREAM) continue;
+        other->kernels[k].schedule.copy = copy;
+        other->kernels[k].schedule.stages = stages;
+        changed = true;
+    }
+    return changed ? other : NULL;
+}
+
+static void add_copies(maker *m)
+{
+    for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++)
+        for (int copy = MO_COPY_TENSOR; copy <= MO_COPY_DIRECT; copy++) {
+            const mo_mugraph *graph = with_copy(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, (mo_copy)copy, 1 + i % 3);
+            if (graph != NULL)
+                add(m, MO_GROUP_COPIES, graph, 90, SPECIAL_SET,
+                    mo_arena_printf(m->arena, "candidate %d with copy %s", i, mo_copy_name((mo_copy)copy)));
+        }
 }
 
 bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
@@ -126,10 +160,14 @@ bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_low
                                      RANKS,
                                      CUT_CAPACITY + 1,
                                      options->top_k + MO_SEARCH_BEYOND,
-                                     options->top_k + MO_SEARCH_BEYOND};
+                                     options->top_k + MO_SEARCH_BEYOND,
+                                     2 * (options->top_k + MO_SEARCH_BEYOND)};
     memset(result, 0, sizeof *result);
     for (int g = 0; g < MO_GROUPS; g++) result->list[g] = MO_NEW_ARRAY(arena, mo_candidate, capacity[g]);
     add_unfused(&m);
     if (options->cuts) add_cuts(&m);
-    return add_search(&m, 90, MO_GROUP_SEARCH_90, error) && add_search(&m, 80, MO_GROUP_SEARCH_80, error);
+    if (!add_search(&m, 90, MO_GROUP_SEARCH_90, error) || !add_search(&m, 80, MO_GROUP_SEARCH_80, error))
+        return false;
+    add_copies(&m);
+    return true;
 }

@@ -14,6 +14,7 @@ typedef enum {
     MO_GROUP_CUTS,      /* the lowered graph cut in several ways, every schedule of each kernel */
     MO_GROUP_SEARCH_90, /* those with clusters first */
     MO_GROUP_SEARCH_80,
+    MO_GROUP_COPIES, /* those for sm_90 with every way to copy their slabs; many have no text */
     MO_GROUPS
 } mo_group;
 

@@ -148,9 +148,22 @@ static void fill_memory(const mo_subject *s, const memory *m, const mo_emitted *
 
 static const void *argument(const memory *m, const mo_arg *arg)
 {
-    if (arg->kind == MO_ARG_INPUT) return m->inputs[arg->index];
-    if (arg->kind == MO_ARG_OUTPUT) return m->outputs[arg->index];
-    return (const char *)m->workspace + arg->offset;
+    const char *base = m->workspace;
+    if (arg->kind == MO_ARG_INPUT) base = m->inputs[arg->index];
+    if (arg->kind == MO_ARG_OUTPUT) base = m->outputs[arg->index];
+    return base + arg->offset;
+}
+
+static mo_emu_tensor_map map_of(const mo_tensor_map *from, const void *base)
+{
+    mo_emu_tensor_map map = {
+        .base = base, .rank = from->rank, .element_bytes = mo_dtype_size(from->dtype), .swizzle = from->swizzle};
+    for (int i = 0; i < from->rank; i++) {
+        map.size[i] = (uint64_t)from->size[i];
+        if (i + 1 < from->rank) map.stride[i] = (uint64_t)from->stride[i];
+        map.box[i] = (unsigned)from->box[i];
+    }
+    return map;
 }
 
 static mo_emu_dim dim(const unsigned size[3])
@@ -171,8 +184,13 @@ static bool run_launches(mo_emu *emu, const mo_emitted *emitted, const memory *m
                                 .n_args = from->n_args,
                                 .racy = racy,
                                 .seed = seed};
-        for (int i = 0; i < from->n_args && i < MO_EMU_MAX_ARGS; i++)
+        mo_emu_tensor_map maps[MO_EMU_MAX_ARGS];
+        for (int i = 0; i < from->n_args && i < MO_EMU_MAX_ARGS; i++) {
             launch.args[i] = argument(m, &from->args[i]);
+            if (from->args[i].map == NULL) continue;
+            maps[i] = map_of(from->args[i].map, launch.args[i]);
+            launch.args[i] = &maps[i];
+        }
         char message[3072];
         if (mo_emu_run(emu, &launch, message, sizeof message)) continue;
         snprintf(why, size, "%s: %s", from->kernel, message);

@@ -302,8 +302,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         mo_mbar_init(full, 1);
         mo_mbar_fence_init();
         mo_mbar_expect_tx(full, 4096);
-        mo_tma_load_2d(mo_smem, &map, 0, 0, full, MO_L2_NORMAL);
-        mo_tma_load_3d(mo_smem + 2048, &map, 0, 0, 0, full, MO_L2_EVICT_LAST);
+        mo_tma_load_2d(mo_smem, &map, 0, 0, full, mo_l2_policy::normal);
+        mo_tma_load_3d(mo_smem + 2048, &map, 0, 0, 0, full, mo_l2_policy::evict_last);
     }
     __syncthreads();
     mo_mbar_wait(full, 0);

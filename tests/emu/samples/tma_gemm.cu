@@ -19,7 +19,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         for (int s = 0; s < STAGES; s++) {
             mo_mbar_expect_tx(full + s, STAGE_BYTES);
             mo_tma_load_2d(ring + s * STAGE_BYTES, &w, column, (s * WARPS + warp) * SLAB, full + s,
-                           MO_L2_EVICT_FIRST);
+                           mo_l2_policy::evict_first);
         }
     }
     mo_syncwarp(); /* mbarriers are ready */
@@ -43,7 +43,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32)
         if (lane == 0 && s + STAGES < SLABS) {
             mo_mbar_expect_tx(full + s % STAGES, STAGE_BYTES);
             mo_tma_load_2d(stage, &w, column, ((s + STAGES) * WARPS + warp) * SLAB, full + s % STAGES,
-                           MO_L2_EVICT_FIRST);
+                           mo_l2_policy::evict_first);
         }
     }
     __syncthreads(); /* the sums reuse the rings */

@@ -1,26 +1,43 @@
 /* STREAM: launch, then for each wave of blocks a fixed cost, then the cubic mean-like sum of five times that
  * overlap imperfectly: device memory, L2, the chain of iterations of one group, the issue slots of one SM,
- * and the waits for slabs. The constants were fitted to 376 schedules of seven programs measured on an H200
- * (docs/performance.md); bandwidths and rates scale by the device table. */
+ * and the waits for slabs. Beside them stand what overlaps with nothing: products over axes that a block holds
+ * whole, the exchanges between groups and between a pair of blocks, registers that do not suffice, and more
+ * bytes in flight than help. The constants were fitted to 469 schedules of fourteen programs measured on an
+ * H200 (docs/performance.md), those of copies by threads to 376 others; bandwidths and rates scale by the
+ * device table. */
 #include "cost/model.h"
 
 #define LATENCY_NS 900   /* first bytes of a cold read (ROW, PLAIN) */
-#define START_NS 1100    /* STREAM: beside the launch */
-#define WAVE_NS 1800     /* first slab, exchange between groups, store */
-#define FLIGHT_NS 656    /* of a cold slab, for Little's law */
-#define SLAB_WAIT_NS 585 /* for each iteration, shared by the slabs in flight */
-#define STEP_NS 33       /* one k16 step of a warp: ldmatrix to mma */
-#define STEP_PS_PER_ACC 1652
-#define COPY_PS 4753  /* for each 16-byte copy of a thread */
-#define ISSUE_PS 6888 /* issue slots of a k16 step */
-#define ISSUE_PS_PER_ACC 1508
+#define START_NS 1250    /* STREAM: beside the launch */
+#define WAVE_NS 310      /* first slab, store */
+#define FLIGHT_NS 1130   /* of a cold slab, for Little's law */
+#define SLAB_WAIT_NS 995 /* for each iteration, shared by the slabs in flight */
+#define L2_PERMILLE 556  /* of the time that the table's L2 bandwidth takes */
+#define STEP_PS 35000    /* one k16 step of a warp: ldmatrix to mma */
+#define STEP_PS_PER_ACC 1220
+#define HELD_STEP_NS 900 /* a k16 step over an axis that is held whole: its operands come from memory unstaged */
+#define COPY_PS 4753     /* for each 16-byte copy of a thread */
+#define DIRECT_PS 27700  /* for each 16-byte load of a direct operand */
+#define ISSUE_PS 22700   /* issue slots of a k16 step */
+#define ISSUE_PS_PER_ACC 1060
 #define ISSUE_PS_PER_COPY 10380
-#define CLUSTER_NS 900          /* two cluster barriers and the exchange between a pair of blocks */
-#define REGISTERS_PER_THREAD 60 /* beside the accumulators */
+#define ISSUE_PS_PER_DIRECT 79800
+#define GROUPS_PS_PER_ACC 4750 /* exchange between the groups of a block */
+#define CLUSTER_NS 1520        /* two cluster barriers and the exchange between a pair of blocks */
+#define CLUSTER_PS_PER_ACC 2080
+#define SPILL_PS 26900           /* for each step and missing register */
+#define IN_FLIGHT_BYTES 98304    /* of one SM that help */
+#define IN_FLIGHT_PS_PER_KB 10700 /* for those beyond */
+#define REGISTERS_PER_THREAD 60  /* beside the accumulators */
 
 static int64_t max64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
+}
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -136,11 +153,6 @@ bool mo_cost_uses_f32(const mo_prim *g)
     return false;
 }
 
-static int64_t min64(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t mo_cost_overlap(const int64_t *times, int count)
 {
     int64_t largest = 1, scale = 1, sum = 0;
@@ -156,44 +168,83 @@ int64_t mo_cost_overlap(const int64_t *times, int count)
     return root * scale;
 }
 
-/* k16 steps of one group in one block: over the loop axis, and over axes that a block holds whole. */
-static int64_t steps_of_group(const mo_prim *g, const mo_schedule *s, int64_t iterations)
+/* k16 steps of one group in one block over axes that are held whole. */
+static int64_t held_steps(const mo_prim *g, const mo_schedule *s)
 {
-    int64_t steps = iterations * divide_up(s->tile[s->loop_axis], 16);
+    int64_t steps = 0;
     for (int i = 0; i < g->n_nodes; i++)
         if (g->nodes[i].op == MO_OP_MATMUL && !(g->nodes[i].reduced >> s->loop_axis & 1u))
             steps += divide_up(mo_prim_extent(g, g->nodes[i].reduced), 16 * (int64_t)s->groups);
     return steps;
 }
 
+/* How a STREAM schedule fills the processors. */
+typedef struct {
+    int64_t resident, waves, active, per_sm; /* blocks: on one SM at once, rounds, at once, on one SM in all */
+    int64_t iterations, steps, held;         /* of one group */
+    int64_t flying;                          /* slabs under way in a ring */
+} stream_use;
+
+static stream_use use_of(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
+                         const mo_kernel_facts *f)
+{
+    const mo_device *d = c->device;
+    stream_use u;
+    u.resident = min64(d->shared_per_sm / (f->shared_bytes + 1024),
+                       65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD)));
+    u.resident = max64(min64(u.resident, 2048 / s->threads), 1);
+    u.waves = divide_up(f->blocks, u.resident * d->sms);
+    u.active = min64(f->blocks, u.resident * d->sms);
+    u.per_sm = divide_up(f->blocks, d->sms);
+    u.iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]),
+                             (int64_t)s->groups * s->cluster);
+    u.held = held_steps(g, s);
+    u.steps = u.iterations * divide_up(s->tile[s->loop_axis], 16);
+    u.flying = s->copy == MO_COPY_ASYNC ? s->stages - 1 : s->stages;
+    return u;
+}
+
+/* Times that overlap, each as if it were alone. */
+static int64_t overlapping(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
+                           const mo_kernel_facts *f, const stream_use *u)
+{
+    const mo_device *d = c->device;
+    int64_t factor = mo_cost_uses_f32(g) ? 8 : 1, threads = s->threads / s->groups;
+    int64_t copies = s->copy == MO_COPY_ASYNC ? u->iterations * f->stage_bytes / 16 / threads : 0;
+    int64_t direct = u->iterations * f->direct_bytes / 16 / threads;
+    int64_t reach = max64(u->active * f->stage_bytes * s->groups * u->flying * 1000 / FLIGHT_NS, 1);
+    int64_t chain = u->steps * (STEP_PS + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS +
+                    direct * DIRECT_PS;
+    int64_t issue = (u->steps + u->held) * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor +
+                    copies * ISSUE_PS_PER_COPY + direct * ISSUE_PS_PER_DIRECT;
+    const int64_t times[] = {
+        f->dram_bytes * 1000 / min64(reach, d->dram_bytes_per_us),
+        f->block_bytes * f->blocks * L2_PERMILLE / d->l2_bytes_per_us,
+        chain * u->waves / 1000,
+        issue * (s->threads / 32) * u->per_sm / 4000,
+        u->iterations * u->waves * SLAB_WAIT_NS / u->flying,
+    };
+    return mo_cost_overlap(times, 5);
+}
+
+/* Registers that a thread lacks beside its accumulators. */
+static int64_t missing_registers(const mo_schedule *s, const mo_kernel_facts *f)
+{
+    int64_t there = min64(65536 / s->threads / 8 * 8, 255);
+    return max64(f->accumulators + REGISTERS_PER_THREAD - 4 - there, 0);
+}
+
 static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
                            const mo_kernel_facts *f)
 {
-    const mo_device *d = c->device;
-    int64_t resident = d->shared_per_sm / (f->shared_bytes + 1024);
-    resident = min64(resident, 65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD)));
-    resident = max64(min64(resident, 2048 / s->threads), 1);
-    int64_t waves = divide_up(f->blocks, resident * d->sms), active = min64(f->blocks, resident * d->sms);
-    int64_t iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]),
-                                   (int64_t)s->groups * s->cluster);
-    int64_t steps = steps_of_group(g, s, iterations);
-    bool boxes = s->copy != MO_COPY_ASYNC;
-    int64_t copied = boxes ? f->direct_bytes : f->stage_bytes, flying = boxes ? s->stages : s->stages - 1;
-    int64_t copies = iterations * copied / 16 / (s->threads / s->groups);
-    int64_t reach = max64(active * f->stage_bytes * s->groups * flying * 1000 / FLIGHT_NS, 1);
-    int64_t factor = mo_cost_uses_f32(g) ? 8 : 1;
-    int64_t chain = steps * (STEP_NS * 1000 + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS;
-    int64_t issue =
-        steps * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor + copies * ISSUE_PS_PER_COPY;
-    const int64_t times[] = {
-        f->dram_bytes * 1000 / min64(reach, d->dram_bytes_per_us),
-        f->block_bytes * f->blocks * 900 / d->l2_bytes_per_us,
-        chain * waves / 1000,
-        issue * (s->threads / 32) * divide_up(f->blocks, d->sms) / 4000,
-        iterations * waves * SLAB_WAIT_NS / flying,
-    };
-    int64_t exchange = s->cluster > 1 ? CLUSTER_NS : 0;
-    return d->launch_ns + START_NS + waves * WAVE_NS + exchange + mo_cost_overlap(times, 5);
+    stream_use u = use_of(c, g, s, f);
+    int64_t in_flight = min64(u.resident, u.per_sm) * s->groups * min64(u.flying, u.iterations) * f->stage_bytes;
+    int64_t ps = u.held * u.waves * HELD_STEP_NS * 1000;
+    if (s->cluster > 1) ps += CLUSTER_NS * 1000 + CLUSTER_PS_PER_ACC * f->accumulators * s->groups;
+    if (s->groups > 1) ps += GROUPS_PS_PER_ACC * f->accumulators * u.waves;
+    ps += max64(in_flight - IN_FLIGHT_BYTES, 0) / 1024 * IN_FLIGHT_PS_PER_KB;
+    ps += missing_registers(s, f) * (u.steps + u.held) * SPILL_PS;
+    return c->device->launch_ns + START_NS + u.waves * WAVE_NS + ps / 1000 + overlapping(c, g, s, f, &u);
 }
 
 static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,

@@ -849,11 +849,19 @@ MO_DEV void *mo_cluster_map(void *smem, unsigned rank)
 /* ---- sm_90a alone: products of a warp group (four warps, the first a multiple of four) ---- */
 
 /* Describes a tile in shared memory, aligned to 1024: rows of 64 16-bit elements, one behind the other, with
- * the 128-byte swizzle (the 16-byte piece p of row r lies in place p ^ r % 8). Adding 2 moves on by 16
- * elements along the rows. */
-MO_DEV unsigned long long mo_wgmma_tile(const void *smem)
+ * the 128-byte swizzle (the 16-byte piece p of row r lies in place p ^ r % 8); the product sums along the rows.
+ * Adding 2 moves on by 16 elements along them. */
+MO_DEV unsigned long long mo_wgmma_rows(const void *smem)
 {
     return (unsigned long long)((mo_smem_addr(smem) & 0x3ffffu) >> 4) | 1ull << 16 | 64ull << 32 | 1ull << 62;
+}
+
+/* The same memory where the product sums over the rows: 64 elements of the product's side in each, PANEL_BYTES
+ * further on the next 64. */
+template <int PANEL_BYTES> MO_DEV unsigned long long mo_wgmma_columns(const void *smem)
+{
+    return (unsigned long long)((mo_smem_addr(smem) & 0x3ffffu) >> 4) | (unsigned long long)(PANEL_BYTES >> 4) << 16 |
+           64ull << 32 | 1ull << 62;
 }
 
 /* Before the first product, and whenever its accumulators were touched by other code. */
@@ -890,13 +898,137 @@ MO_DEV void mo_wgmma_settle(float (&d)[128])
 #endif
 }
 
+/* The same for accumulators in the order of fragments. */
+template <int I, int J> MO_DEV void mo_wgmma_settle(float (&d)[I][J][4])
+{
+#ifdef MO_EMU
+    (void)d;
+#else
+#pragma unroll
+    for (int i = 0; i < I * J * 4; i++) asm volatile("" : "+f"(d[i / 4 / J][i / 4 % J][i % 4]) :: "memory");
+#endif
+}
+
+/* d[64xN] += a[64x16] b[Nx16]^T, asynchronously, in the order of fragments: d[j] holds the columns 8 j ... of
+ * this warp's 16 rows. COLUMNS_A, COLUMNS_B: the operand is described by mo_wgmma_columns. */
+template <int COLUMNS_A, int COLUMNS_B>
+MO_DEV void mo_wgmma_f16_n64(float (&d)[8][4], unsigned long long a, unsigned long long b)
+{
+#ifdef MO_EMU
+    mo_emu_wgmma(d[0], a, b, 64 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B));
+#else
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, 1, 1, 1, %34, %35;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
+                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
+                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
+                 : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#endif
+}
+
+/* As mo_wgmma_f16_n64. */
+template <int COLUMNS_A, int COLUMNS_B>
+MO_DEV void mo_wgmma_f16_n128(float (&d)[16][4], unsigned long long a, unsigned long long b)
+{
+#ifdef MO_EMU
+    mo_emu_wgmma(d[0], a, b, 128 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B));
+#else
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+                 "%64, %65, 1, 1, 1, %66, %67;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
+                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
+                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
+                   "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
+                   "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
+                   "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
+                   "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
+                   "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
+                   "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
+                   "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
+                   "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
+                 : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#endif
+}
+
+/* As mo_wgmma_f16_n64. */
+template <int COLUMNS_A, int COLUMNS_B>
+MO_DEV void mo_wgmma_bf16_n64(float (&d)[8][4], unsigned long long a, unsigned long long b)
+{
+#ifdef MO_EMU
+    mo_emu_wgmma(d[0], a, b, 64 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B) | MO_EMU_BF16);
+#else
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, 1, 1, 1, %34, %35;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
+                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
+                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
+                 : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#endif
+}
+
+/* As mo_wgmma_f16_n64. */
+template <int COLUMNS_A, int COLUMNS_B>
+MO_DEV void mo_wgmma_bf16_n128(float (&d)[16][4], unsigned long long a, unsigned long long b)
+{
+#ifdef MO_EMU
+    mo_emu_wgmma(d[0], a, b, 128 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B) | MO_EMU_BF16);
+#else
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
+                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+                 "%64, %65, 1, 1, 1, %66, %67;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
+                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
+                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
+                   "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
+                   "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
+                   "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
+                   "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
+                   "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
+                   "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
+                   "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
+                   "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
+                 : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#endif
+}
+
 /* d[64x256] += a[64x16] b[256x16]^T in f16, asynchronously; a and b are tiles. With g = lane / 4 and
  * t = lane % 4, warp w of the group holds in d[4 j..4 j + 3] of the columns 8 j + 2 t and the next one: row
  * 16 w + g, then row 16 w + g + 8. */
 MO_DEV void mo_wgmma_f16(float (&d)[128], unsigned long long a, unsigned long long b)
 {
 #ifdef MO_EMU
-    mo_emu_wgmma(d, a, b);
+    mo_emu_wgmma(d, a, b, 256);
 #else
     asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "

@@ -52,6 +52,14 @@ const char *mo_stream_gen_slab(const mo_stream_gen *w);
 const char *mo_stream_gen_value(mo_stream_gen *w, int node);
 void mo_stream_gen_forget(mo_stream_gen *w); /* a new element: nothing is known */
 
+/* Under warp-group products every warp of a group takes its share of the 8-side for row statistics. */
+bool mo_stream_gen_spread(const mo_stream_gen *w, mo_side side);
+/* Opens the loop over this warp's fragments of one side for a statistic: variable i or j, and p or q the first
+ * element. Returns the number of braces. */
+int mo_stream_gen_open_stat(mo_stream_gen *w, int size, mo_side side);
+int mo_stream_gen_stat_fragments(const mo_stream_gen *w, int size, mo_side side);
+/* The same for products. */
+int mo_stream_gen_open_fragments(mo_stream_gen *w, int size, mo_side side);
 int mo_stream_gen_fragments(const mo_stream_gen *w, int size, mo_side side);      /* of a block */
 int mo_stream_gen_warp_fragments(const mo_stream_gen *w, int size, mo_side side); /* of a warp, at most */
 const mo_tile *mo_stream_gen_tile(const mo_stream_gen *w, int node);              /* its tile, or NULL */

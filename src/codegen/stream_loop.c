@@ -13,7 +13,7 @@ static void declare_registers(mo_stream_gen *w)
     }
     for (int i = 0; i < w->plan.n_stats; i++) {
         const mo_stat *stat = &w->plan.stats[i];
-        int count = mo_stream_gen_warp_fragments(w, stat->size, stat->side);
+        int count = mo_stream_gen_stat_fragments(w, stat->size, stat->side);
         const char *name = mo_gen_value_name(gen, stat->node);
         const char *op = mo_gen_reduction(gen->g->nodes[stat->node].op);
         const char *pair = stat->side == MO_SIDE_P ? "[2]" : "";

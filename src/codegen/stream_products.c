@@ -52,21 +52,6 @@ static const char *fragment_name(mo_stream_gen *w, int operand)
     return mo_arena_printf(w->gen->arena, "f_%s%d", mo_gen_tensor(w->gen, n->access.tensor), operand);
 }
 
-/* Opens the loop over this warp's fragments of one side: variable i or j, and p or q the first element. */
-static int open_fragments(mo_stream_gen *w, int size, mo_side side)
-{
-    mo_gen *gen = w->gen;
-    bool p = side == MO_SIDE_P;
-    int count = mo_stream_gen_warp_fragments(w, size, side), warps = p ? w->s->warps_p : w->s->warps_q;
-    mo_gen_line(gen, "#pragma unroll");
-    mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", p ? 'i' : 'j', p ? 'i' : 'j', count, p ? 'i' : 'j');
-    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q',
-                p ? 'i' : 'j', p ? 'P' : 'Q', p ? 16 : 8);
-    if (mo_stream_gen_fragments(w, size, side) % warps == 0) return 1;
-    mo_gen_line(gen, "if (%c < %d) {", p ? 'p' : 'q', size);
-    return 2;
-}
-
 static void close_loops(mo_gen *gen, int count)
 {
     while (count-- > 0) mo_gen_line(gen, "}");
@@ -226,7 +211,7 @@ static void multiply_all(products *p, int first, const char *a)
         if (!is_product(p, n) || operand_of(w, n, MO_SIDE_P) != operand_of(w, first, MO_SIDE_P)) continue;
         const char *b = fragment_name(w, operand_of(w, n, MO_SIDE_Q));
         const char *acc = mo_stream_gen_accum_name(w, w->plan.accum_of[n]);
-        int loops = open_fragments(w, operand_size(w, n, MO_SIDE_Q), MO_SIDE_Q);
+        int loops = mo_stream_gen_open_fragments(w, operand_size(w, n, MO_SIDE_Q), MO_SIDE_Q);
         mo_gen_line(gen, "(void)q;");
         mo_gen_line(gen, "mo_mma<%s>(%s[i][j], %s, %s[j]);", mo_gen_type(w->plan.roles.mma_dtype), acc, a, b);
         close_loops(gen, loops);
@@ -253,7 +238,7 @@ static void remaining_statistics(products *p, bool *done)
     for (int i = 0; p->loop && i < w->plan.n_stats; i++) {
         const mo_stat *stat = &w->plan.stats[i];
         if (done[i]) continue;
-        int loops = open_fragments(w, stat->size, stat->side);
+        int loops = mo_stream_gen_open_stat(w, stat->size, stat->side);
         statistics(p, stat->side, stat->size, -1);
         close_loops(w->gen, loops);
         mark_done(w, stat->side, stat->size, -1, done);
@@ -303,7 +288,7 @@ static void q_fragments(products *p, bool *done)
         bool paired = paired_fragments(p, operand, size, f);
         bool statistic = p->loop && stat_pending(w, MO_SIDE_Q, size, operand, done);
         if (paired && !statistic) continue;
-        int loops = open_fragments(w, size, MO_SIDE_Q);
+        int loops = mo_stream_gen_open_fragments(w, size, MO_SIDE_Q);
         if (!paired) fragment(p, operand, MO_SIDE_Q, mo_arena_printf(gen->arena, "%s[j]", f));
         remember_fragment(w, operand, MO_SIDE_Q,
                           mo_arena_printf(gen->arena, "mo_frag_get<%s>(%s[j][r], h)", type, f));
@@ -325,7 +310,7 @@ static void p_fragments(products *p, bool *done)
         if (!is_product(p, n) || !first_use(p, n, MO_SIDE_P)) continue;
         int operand = operand_of(w, n, MO_SIDE_P), size = operand_size(w, n, MO_SIDE_P);
         const char *f = fragment_name(w, operand);
-        int loops = open_fragments(w, size, MO_SIDE_P);
+        int loops = mo_stream_gen_open_fragments(w, size, MO_SIDE_P);
         mo_gen_line(gen, "unsigned %s[4];", f);
         fragment(p, operand, MO_SIDE_P, f);
         remember_fragment(w, operand, MO_SIDE_P,
@@ -359,6 +344,77 @@ static void mma_products(products *p)
     mo_gen_line(gen, "}");
 }
 
+/* A tile in shared memory from this warp group's row of the m64 block `i` on, or from its first column on. */
+static const char *wgmma_operand(products *p, int operand, mo_side side)
+{
+    mo_stream_gen *w = p->w;
+    const mo_tile *tile = mo_stream_gen_tile(w, operand);
+    const char *name = mo_stream_gen_tile_name(w, operand);
+    const char *row = side == MO_SIDE_P ? "(warp_p / 4 * 4 + i * WARPS_P) * 16" : "0";
+    int panel = tile->rows * 64;
+    if (!tile->inner_rows)
+        return mo_arena_printf(w->gen->arena, "mo_wgmma_rows(%s + kk / 64 * %d + kk %% 64 + %s * 64)", name, panel, row);
+    return mo_arena_printf(w->gen->arena, "mo_wgmma_columns<%d>(%s + %s / 64 * %d + kk * 64)", panel * 2, name, row, panel);
+}
+
+static void wgmma_product(products *p, int n)
+{
+    mo_stream_gen *w = p->w;
+    mo_gen *gen = w->gen;
+    const mo_accum *accum = &w->plan.accums[w->plan.accum_of[n]];
+    int left = operand_of(w, n, MO_SIDE_P), right = operand_of(w, n, MO_SIDE_Q);
+    mo_gen_line(gen, "#pragma unroll");
+    mo_gen_line(gen, "for (int i = 0; i < %d; i++)", accum->p_size / 16 / w->s->warps_p);
+    mo_gen_line(gen, "mo_wgmma_%s_n%d<%d, %d>(%s[i], %s, %s);", w->plan.roles.mma_dtype == MO_F16 ? "f16" : "bf16",
+                accum->q_size, mo_stream_gen_tile(w, left)->inner_rows, mo_stream_gen_tile(w, right)->inner_rows,
+                mo_stream_gen_accum_name(w, w->plan.accum_of[n]), wgmma_operand(p, left, MO_SIDE_P),
+                wgmma_operand(p, right, MO_SIDE_Q));
+}
+
+/* Statistics read the slab while the matrix units do; every warp takes its share of the rows. */
+static void wgmma_statistics(products *p)
+{
+    mo_stream_gen *w = p->w;
+    mo_gen *gen = w->gen;
+    const char *type = mo_gen_type(w->plan.roles.mma_dtype);
+    bool *done = MO_NEW_ARRAY(gen->arena, bool, w->plan.n_stats + 1);
+    if (w->plan.n_stats == 0) return;
+    mo_gen_line(gen, "#pragma unroll");
+    mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk += 16) {");
+    for (int n = 0; n < gen->g->n_nodes; n++)
+        for (mo_side side = MO_SIDE_P; is_product(p, n) && side <= MO_SIDE_Q; side++) {
+            int operand = operand_of(w, n, side), size = operand_size(w, n, side);
+            if (!stat_pending(w, side, size, operand, done)) continue;
+            int loops = mo_stream_gen_open_stat(w, size, side);
+            mo_gen_line(gen, "unsigned f[%d];", side == MO_SIDE_P ? 4 : 2);
+            fragment(p, operand, side, "f");
+            remember_fragment(w, operand, side, mo_arena_printf(gen->arena, "mo_frag_get<%s>(f[r], h)", type));
+            statistics(p, side, size, operand);
+            mark_done(w, side, size, operand, done);
+            w->fragment[operand] = NULL;
+            close_loops(gen, loops);
+        }
+    remaining_statistics(p, done);
+    mo_gen_line(gen, "}");
+}
+
+static void wgmma_products(products *p)
+{
+    mo_stream_gen *w = p->w;
+    mo_gen *gen = w->gen;
+    mo_gen_line(gen, "mo_wgmma_fence();");
+    mo_gen_line(gen, "#pragma unroll");
+    mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk += 16) {");
+    for (int n = 0; n < gen->g->n_nodes; n++)
+        if (is_product(p, n)) wgmma_product(p, n);
+    mo_gen_line(gen, "}");
+    mo_gen_line(gen, "mo_wgmma_commit();");
+    wgmma_statistics(p);
+    mo_gen_line(gen, "mo_wgmma_wait<0>();");
+    for (int a = 0; a < w->plan.n_accums; a++)
+        mo_gen_line(gen, "mo_wgmma_settle(%s);", mo_stream_gen_accum_name(w, a));
+}
+
 /* Operand elements of one k for FMA: two for each fragment of the side. */
 static void fma_operand(products *p, int operand, mo_side side, const char *into)
 {
@@ -377,14 +433,14 @@ static void fma_p_side(products *p, int first)
     mo_stream_gen *w = p->w;
     mo_gen *gen = w->gen;
     const char *a = fragment_name(w, operand_of(w, first, MO_SIDE_P));
-    int loops = open_fragments(w, operand_size(w, first, MO_SIDE_P), MO_SIDE_P);
+    int loops = mo_stream_gen_open_fragments(w, operand_size(w, first, MO_SIDE_P), MO_SIDE_P);
     mo_gen_line(gen, "float %s[2];", a);
     fma_operand(p, operand_of(w, first, MO_SIDE_P), MO_SIDE_P, a);
     for (int n = first; n < gen->g->n_nodes; n++) {
         if (!is_product(p, n) || operand_of(w, n, MO_SIDE_P) != operand_of(w, first, MO_SIDE_P)) continue;
         const char *acc = mo_stream_gen_accum_name(w, w->plan.accum_of[n]);
         const char *b = fragment_name(w, operand_of(w, n, MO_SIDE_Q));
-        int inner = open_fragments(w, operand_size(w, n, MO_SIDE_Q), MO_SIDE_Q);
+        int inner = mo_stream_gen_open_fragments(w, operand_size(w, n, MO_SIDE_Q), MO_SIDE_Q);
         mo_gen_line(gen, "(void)q;");
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int c = 0; c < 4; c++) %s[i][j][c] += %s[c / 2] * %s[j][c %% 2];", acc, a, b);
@@ -403,7 +459,7 @@ static void fma_statistics(products *p)
         const char *op = mo_gen_reduction(n->op), *name = mo_gen_value_name(gen, stat->node);
         bool is_p = stat->side == MO_SIDE_P;
         mo_gen_line(gen, "for (int kk = t; kk < SLAB; kk += 4) {");
-        int loops = open_fragments(w, stat->size, stat->side);
+        int loops = mo_stream_gen_open_stat(w, stat->size, stat->side);
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int h = 0; h < %d; h++) {", is_p ? 2 : 1);
         mo_gen_line(gen, is_p ? "const int row = p + g + h * 8;" : "const int row = q + g;");
@@ -432,7 +488,7 @@ static void fma_products(products *p)
         int operand = operand_of(w, n, MO_SIDE_Q), size = operand_size(w, n, MO_SIDE_Q);
         const char *f = fragment_name(w, operand);
         mo_gen_line(gen, "float %s[%d][2];", f, mo_stream_gen_warp_fragments(w, size, MO_SIDE_Q));
-        int loops = open_fragments(w, size, MO_SIDE_Q);
+        int loops = mo_stream_gen_open_fragments(w, size, MO_SIDE_Q);
         fma_operand(p, operand, MO_SIDE_Q, mo_arena_printf(gen->arena, "%s[j]", f));
         close_loops(gen, loops);
     }
@@ -451,7 +507,9 @@ void mo_stream_gen_products(mo_stream_gen *w, int inner)
         .w = w, .inner = inner, .loop = loop, .length = mo_arena_printf(w->gen->arena, "%lld", rounded)};
     for (int i = 0; i < w->gen->g->n_nodes; i++)
         if (is_product(&p, i)) mo_gen_line(w->gen, "// %s", mo_gen_describe(w->gen, i));
-    if (w->plan.roles.mma)
+    if (w->s->wgmma && loop)
+        wgmma_products(&p);
+    else if (w->plan.roles.mma)
         mma_products(&p);
     else
         fma_products(&p);

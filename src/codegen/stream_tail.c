@@ -53,28 +53,12 @@ static void declare_parts(mo_stream_gen *w)
     }
 }
 
-static void open_side(mo_stream_gen *w, int size, mo_side side, int *loops)
-{
-    mo_gen *gen = w->gen;
-    bool p = side == MO_SIDE_P;
-    int count = mo_stream_gen_warp_fragments(w, size, side);
-    mo_gen_line(gen, "#pragma unroll");
-    mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", p ? 'i' : 'j', p ? 'i' : 'j', count, p ? 'i' : 'j');
-    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", p ? 'p' : 'q', p ? 'p' : 'q',
-                p ? 'i' : 'j', p ? 'P' : 'Q', p ? 16 : 8);
-    *loops += 1;
-    if (mo_stream_gen_fragments(w, size, side) % (p ? w->s->warps_p : w->s->warps_q) == 0) return;
-    mo_gen_line(gen, "if (%c < %d) {", p ? 'p' : 'q', size);
-    *loops += 1;
-}
-
 static void exchange_accum(mo_stream_gen *w, int index)
 {
     mo_gen *gen = w->gen;
     const mo_accum *accum = &w->plan.accums[index];
-    int loops = 0;
-    open_side(w, accum->p_size, MO_SIDE_P, &loops);
-    open_side(w, accum->q_size, MO_SIDE_Q, &loops);
+    int loops = mo_stream_gen_open_fragments(w, accum->p_size, MO_SIDE_P);
+    loops += mo_stream_gen_open_fragments(w, accum->q_size, MO_SIDE_Q);
     mo_gen_line(gen, "mo_store_c<%d>(part_%s + group * %d, %s[i][j], p, q);", accum->stride,
                 mo_gen_value_name(gen, accum->value), accum->q_size * accum->stride,
                 mo_stream_gen_accum_name(w, index));
@@ -86,8 +70,7 @@ static void exchange_stat(mo_stream_gen *w, const mo_stat *stat)
     mo_gen *gen = w->gen;
     const char *name = mo_gen_value_name(gen, stat->node);
     const char *op = mo_gen_reduction(gen->g->nodes[stat->node].op);
-    int loops = 0;
-    open_side(w, stat->size, stat->side, &loops);
+    int loops = mo_stream_gen_open_stat(w, stat->size, stat->side);
     if (stat->side == MO_SIDE_P) {
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int r = 0; r < 2; r++) {");
@@ -97,7 +80,8 @@ static void exchange_stat(mo_stream_gen *w, const mo_stat *stat)
         mo_gen_line(gen, "}");
     } else {
         mo_gen_line(gen, "const float x = mo_reduce_quad<%s>(stat_%s[j]);", op, name);
-        mo_gen_line(gen, "if (t == 0 && warp_p == 0) part_%s[group * %d + q + g] = x;", name, stat->size);
+        mo_gen_line(gen, "if (t == 0%s) part_%s[group * %d + q + g] = x;",
+                    mo_stream_gen_spread(w, MO_SIDE_Q) ? "" : " && warp_p == 0", name, stat->size);
     }
     while (loops-- > 0) mo_gen_line(gen, "}");
 }

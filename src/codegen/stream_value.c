@@ -17,6 +17,42 @@ int mo_stream_gen_warp_fragments(const mo_stream_gen *w, int size, mo_side side)
     return (mo_stream_gen_fragments(w, size, side) + warps - 1) / warps;
 }
 
+bool mo_stream_gen_spread(const mo_stream_gen *w, mo_side side)
+{
+    return w->s->wgmma && side == MO_SIDE_Q;
+}
+
+int mo_stream_gen_stat_fragments(const mo_stream_gen *w, int size, mo_side side)
+{
+    int fragments = mo_stream_gen_fragments(w, size, side), warps = w->s->warps_p;
+    return mo_stream_gen_spread(w, side) ? (fragments + warps - 1) / warps
+                                         : mo_stream_gen_warp_fragments(w, size, side);
+}
+
+static int open_loop(mo_stream_gen *w, int size, mo_side side, bool spread)
+{
+    mo_gen *gen = w->gen;
+    bool p = side == MO_SIDE_P;
+    char i = p ? 'i' : 'j', first = p ? 'p' : 'q', by = p || spread ? 'p' : 'q';
+    int warps = by == 'p' ? w->s->warps_p : w->s->warps_q, fragments = mo_stream_gen_fragments(w, size, side);
+    mo_gen_line(gen, "#pragma unroll");
+    mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", i, i, (fragments + warps - 1) / warps, i);
+    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", first, by, i, by == 'p' ? 'P' : 'Q', p ? 16 : 8);
+    if (fragments % warps == 0) return 1;
+    mo_gen_line(gen, "if (%c < %d) {", first, size);
+    return 2;
+}
+
+int mo_stream_gen_open_fragments(mo_stream_gen *w, int size, mo_side side)
+{
+    return open_loop(w, size, side, false);
+}
+
+int mo_stream_gen_open_stat(mo_stream_gen *w, int size, mo_side side)
+{
+    return open_loop(w, size, side, mo_stream_gen_spread(w, side));
+}
+
 const char *mo_stream_gen_slab(const mo_stream_gen *w)
 {
     return w->s->cluster > 1 ? "(i * GROUPS + group) * CLUSTER + rank" : "i * GROUPS + group";

@@ -22,6 +22,8 @@
 #define ISSUE_PS_PER_ACC 1060
 #define ISSUE_PS_PER_COPY 10380
 #define ISSUE_PS_PER_DIRECT 79800
+#define WGMMA_SLAB_NS 150      /* from a slab that has come to one that is free */
+#define WGMMA_PS_PER_ACC 310   /* a k16 step of a warp group, for each accumulator of a thread */
 #define GROUPS_PS_PER_ACC 4750 /* exchange between the groups of a block */
 #define CLUSTER_NS 1520        /* two cluster barriers and the exchange between a pair of blocks */
 #define CLUSTER_PS_PER_ACC 2080
@@ -65,7 +67,7 @@ static int64_t slab_bytes(const mo_schedule *s, const mo_prim_node *n, int size)
     MO_FOR_AXES(a, n->axes)
         if (a != s->loop_axis && !(s->place[a] == MO_PLACE_GRID && s->tile[a] == 1)) tile = a;
     int64_t across = 8, inner = round_up(s->tile[s->loop_axis], 16);
-    if (tile >= 0) across = round_up(s->tile[tile], tile == s->q_axis ? 8 : 16);
+    if (tile >= 0) across = round_up(s->tile[tile], tile != s->q_axis ? 16 : s->wgmma ? 64 : 8);
     bool inner_rows = tile >= 0 && n->access.stride[tile] == 1 && n->access.stride[s->loop_axis] != 1;
     int64_t rows = inner_rows ? inner : across, cols = inner_rows ? across : inner;
     if (s->copy != MO_COPY_ASYNC) return round_up(rows * cols * size, 1024);
@@ -96,7 +98,7 @@ static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_
     int64_t p = 16, q = 8, other = 1;
     MO_FOR_AXES(a, n->axes) {
         if (a == s->q_axis)
-            q = round_up(s->tile[a], 8);
+            q = round_up(s->tile[a], s->wgmma ? 64 : 8);
         else if (a == s->p_axis || s->place[a] != MO_PLACE_GRID)
             p = round_up(s->tile[a], 16);
     }
@@ -217,6 +219,10 @@ static int64_t overlapping(const mo_cost_context *c, const mo_prim *g, const mo_
                     direct * DIRECT_PS;
     int64_t issue = (u->steps + u->held) * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor +
                     copies * ISSUE_PS_PER_COPY + direct * ISSUE_PS_PER_DIRECT;
+    if (s->wgmma) {
+        chain = u->iterations * WGMMA_SLAB_NS * 1000 + u->steps * WGMMA_PS_PER_ACC * f->accumulators;
+        issue = u->steps * WGMMA_PS_PER_ACC * f->accumulators; /* of all four schedulers at once */
+    }
     const int64_t times[] = {
         f->dram_bytes * 1000 / min64(reach, d->dram_bytes_per_us),
         f->block_bytes * f->blocks * L2_PERMILLE / d->l2_bytes_per_us,

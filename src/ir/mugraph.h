@@ -56,6 +56,7 @@ typedef struct {
     int stages;           /* slabs in flight in each ring (BLOCK: of the block) */
     int p_axis, q_axis;   /* grid axes on the m16 and the n8 side of the mma, or -1 */
     mo_copy copy;         /* STREAM */
+    bool wgmma;           /* STREAM, sm_90: products by groups of four warps that read shared memory themselves */
 } mo_schedule;
 
 typedef struct {

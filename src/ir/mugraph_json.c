@@ -286,6 +286,7 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
         mo_json_write_string(w, "p_axis", axis_or_null(kernel->body, s->p_axis));
         mo_json_write_string(w, "q_axis", axis_or_null(kernel->body, s->q_axis));
         mo_json_write_string(w, "copy", mo_copy_name(s->copy));
+        mo_json_write_bool(w, "wgmma", s->wgmma);
     } else if (s->kind == MO_SCHEDULE_CHAIN) {
         mo_json_write_string(w, "loop_axis", axis_or_null(kernel->body, s->loop_axis));
         mo_json_write_int(w, "groups", s->groups);

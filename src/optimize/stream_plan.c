@@ -36,7 +36,7 @@ static int round_up(int64_t x, int unit)
 /* Elements of an axis in a block, padded to the fragment size of its side. */
 static int padded(const planner *p, int axis, mo_side side)
 {
-    int unit = side == MO_SIDE_P ? 16 : 8;
+    int unit = side == MO_SIDE_P ? 16 : p->kernel->schedule.wgmma ? MO_WGMMA_Q : 8;
     return axis < 0 ? unit : round_up(p->kernel->schedule.tile[axis], unit);
 }
 
@@ -334,6 +334,32 @@ static void place_tail(planner *p)
     }
 }
 
+/* A tile as the matrix units read it: panels of 64 elements, swizzled by 128 bytes. */
+static bool is_wgmma_tile(const mo_stream_plan *plan, int node)
+{
+    for (int i = 0; i < plan->n_tiles; i++)
+        if (plan->tiles[i].node == node)
+            return plan->tiles[i].copy == MO_TILE_BOX && plan->tiles[i].panel == 64 && plan->tiles[i].swizzle == 128;
+    return false;
+}
+
+static const char *check_wgmma(const planner *p)
+{
+    const mo_stream_plan *plan = p->plan;
+    if (!plan->roles.mma) return "warp-group products of other types than f16 and bf16";
+    for (int i = 0; i < p->g->n_nodes; i++) {
+        if (plan->roles.role[i] != MO_ROLE_ACCUM) continue;
+        const mo_prim_node *n = &p->g->nodes[i];
+        const mo_accum *accum = &plan->accums[plan->accum_of[i]];
+        if (!is_wgmma_tile(plan, n->in[0]) || !is_wgmma_tile(plan, n->in[1]))
+            return "a warp-group product of an operand that is no swizzled box";
+        if (accum->p_axis < 0 || accum->q_axis < 0 || accum->p_size % (16 * p->kernel->schedule.warps_p) != 0)
+            return "a warp-group product of less than 64 rows for each warp group";
+        if (accum->q_size != 64 && accum->q_size != 128) return "a warp-group product of neither 64 nor 128 columns";
+    }
+    return NULL;
+}
+
 static const char *check_schedule(const planner *p)
 {
     const mo_schedule *s = &p->kernel->schedule;
@@ -371,5 +397,7 @@ const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors,
     if (s->copy != MO_COPY_ASYNC && plan->n_boxes == 0) return "no tile that a tensor copy could fill";
     if (s->copy == MO_COPY_DIRECT && plan->n_direct == 0) return "no operand that registers could take";
     if (plan->n_boxes == 0 && s->stages < 2) return "a ring of one slab";
+    wrong = s->wgmma ? check_wgmma(&p) : NULL;
+    if (wrong != NULL) return wrong;
     return plan->shared_bytes <= shared_limit ? NULL : "more shared memory than a block has";
 }

@@ -12,6 +12,8 @@
 
 #include "ir/stream.h"
 
+#define MO_WGMMA_Q 64 /* the 8-side of a warp-group product is a multiple of it */
+
 typedef enum {
     MO_TILE_SCALAR, /* element by element */
     MO_TILE_CHUNKS, /* cp.async, `chunk` elements at a time */

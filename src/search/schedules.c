@@ -270,9 +270,24 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
     insert_at(e, s, cost);
 }
 
+/* Products by warp groups: for tiles with many columns, where the fragments of one warp would be read by many.
+ */
+static void enumerate_wgmma(enumeration *e, mo_schedule s)
+{
+    enum { FEWEST_COLUMNS = 33 };
+    if (!e->boxes || e->context->device->arch != 90 || s.warps_p % 4 != 0 || s.warps_q != 1) return;
+    if (s.p_axis < 0 || s.q_axis < 0 || s.tile[s.q_axis] < FEWEST_COLUMNS) return;
+    s.copy = MO_COPY_TENSOR;
+    s.wgmma = true;
+    for (s.stages = 1; s.stages <= 4; s.stages++)
+        for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+}
+
 /* A ring of boxes is refilled behind its use and needs no spare slab. */
 static void enumerate_rings(enumeration *e, mo_schedule s)
 {
+    enumerate_wgmma(e, s);
+    if (s.warps_p > 4) return;
     for (s.stages = 2; s.stages <= 4; s.stages++)
         for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
     for (int copy = MO_COPY_TENSOR; e->boxes && copy <= MO_COPY_DIRECT; copy++) {
@@ -285,7 +300,7 @@ static void enumerate_rings(enumeration *e, mo_schedule s)
 static void enumerate_warps(enumeration *e, mo_schedule s)
 {
     static const int groups[] = {1, 2, 4, 8},
-                     warps[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}, {2, 4}};
+                     warps[][2] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {4, 2}, {2, 4}, {8, 1}};
     int64_t extent = e->body->axes[s.loop_axis].extent;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (size_t w = 0; w < sizeof warps / sizeof *warps; w++) {

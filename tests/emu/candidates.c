@@ -124,7 +124,7 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
     return true;
 }
 
-static const mo_mugraph *with_copy(maker *m, const mo_mugraph *graph, mo_copy copy, int stages)
+static mo_mugraph *with_copy(maker *m, const mo_mugraph *graph, mo_copy copy, int stages)
 {
     mo_mugraph *other = MO_NEW(m->arena, mo_mugraph);
     *other = *graph;
@@ -138,6 +138,34 @@ static const mo_mugraph *with_copy(maker *m, const mo_mugraph *graph, mo_copy co
         changed = true;
     }
     return changed ? other : NULL;
+}
+
+/* The same with warp-group products, as far as there are tiles for them. */
+static const mo_mugraph *with_wgmma(maker *m, const mo_mugraph *graph, int warps)
+{
+    mo_mugraph *other = with_copy(m, graph, MO_COPY_TENSOR, 2);
+    for (int k = 0; other != NULL && k < graph->n_kernels; k++) {
+        mo_schedule *s = &other->kernels[k].schedule;
+        if (s->kind != MO_SCHEDULE_STREAM || s->p_axis < 0 || s->q_axis < 0) continue;
+        s->wgmma = true;
+        s->warps_p = warps;
+        s->warps_q = 1;
+        s->groups = s->groups < 2 ? 1 : 2;
+        s->threads = s->groups * warps * 32;
+        s->tile[s->p_axis] = 16 * warps;
+        s->tile[s->loop_axis] = 64;
+    }
+    return other;
+}
+
+static void add_wgmma(maker *m)
+{
+    for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++) {
+        const mo_mugraph *graph = with_wgmma(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, i % 2 == 0 ? 4 : 8);
+        if (graph != NULL)
+            add(m, MO_GROUP_WGMMA, graph, 90, SPECIAL_SET,
+                mo_arena_printf(m->arena, "candidate %d with warp-group products", i));
+    }
 }
 
 static void add_copies(maker *m)
@@ -161,7 +189,8 @@ bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_low
                                      CUT_CAPACITY + 1,
                                      options->top_k + MO_SEARCH_BEYOND,
                                      options->top_k + MO_SEARCH_BEYOND,
-                                     2 * (options->top_k + MO_SEARCH_BEYOND)};
+                                     2 * (options->top_k + MO_SEARCH_BEYOND),
+                                     options->top_k + MO_SEARCH_BEYOND};
     memset(result, 0, sizeof *result);
     for (int g = 0; g < MO_GROUPS; g++) result->list[g] = MO_NEW_ARRAY(arena, mo_candidate, capacity[g]);
     add_unfused(&m);
@@ -169,5 +198,6 @@ bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_low
     if (!add_search(&m, 90, MO_GROUP_SEARCH_90, error) || !add_search(&m, 80, MO_GROUP_SEARCH_80, error))
         return false;
     add_copies(&m);
+    add_wgmma(&m);
     return true;
 }

@@ -16,6 +16,10 @@ enum { MO_EMU_SHFL_XOR, MO_EMU_SHFL_DOWN, MO_EMU_SHFL_INDEX };
 
 enum { MO_EMU_MMA_F16, MO_EMU_MMA_BF16, MO_EMU_MMA_TF32 };
 
+/* Which wgmma: the columns of its result, and these. COLUMNS: the operands that are described by columns. */
+enum { MO_EMU_WGMMA_N = 511, MO_EMU_COLUMNS_A = 512, MO_EMU_COLUMNS_B = 1024, MO_EMU_BF16 = 2048 };
+#define MO_EMU_COLUMNS(a, b) ((a) * MO_EMU_COLUMNS_A | (b) * MO_EMU_COLUMNS_B)
+
 typedef struct mo_emu mo_emu;
 
 typedef struct {
@@ -44,7 +48,7 @@ typedef struct {
     unsigned (*ballot)(mo_emu *, const void *pc, bool vote);
     void (*ldmatrix)(mo_emu *, const void *pc, unsigned *r, const void *row, int count, bool trans);
     void (*mma)(mo_emu *, const void *pc, int kind, float *d, const unsigned *a, const unsigned *b);
-    void (*wgmma)(mo_emu *, const void *pc, float *d, unsigned long long a, unsigned long long b);
+    void (*wgmma)(mo_emu *, const void *pc, float *d, unsigned long long a, unsigned long long b, int kind);
     void (*cp_async)(mo_emu *, const void *pc, void *to, const void *from, int bytes, int valid);
     void (*cp_commit)(mo_emu *, const void *pc);
     void (*cp_wait)(mo_emu *, const void *pc, int pending);

@@ -166,9 +166,9 @@ MO_EMU_FN void mo_emu_mma(int kind, float *d, const unsigned *a, const unsigned 
     mo_emu_call->mma(mo_emu_self, MO_EMU_PC, kind, d, a, b);
 }
 
-MO_EMU_FN void mo_emu_wgmma(float *d, unsigned long long a, unsigned long long b)
+MO_EMU_FN void mo_emu_wgmma(float *d, unsigned long long a, unsigned long long b, int kind)
 {
-    mo_emu_call->wgmma(mo_emu_self, MO_EMU_PC, d, a, b);
+    mo_emu_call->wgmma(mo_emu_self, MO_EMU_PC, d, a, b, kind);
 }
 
 MO_EMU_FN void mo_emu_cp_async(void *to, const void *from, int bytes, int valid)

@@ -170,49 +170,61 @@ void mo_emu_mma(mo_emu *emu, const void *pc, int kind, float *d, const unsigned 
 typedef struct {
     float *d;
     unsigned long long a, b;
+    int kind;
 } wgmma_args;
 
-/* Where a tile's first row starts. Only the layout that mo_wgmma_tile describes is emulated: K-major rows of
+/* An operand as its descriptor says. Only what mo_wgmma_rows and mo_wgmma_columns describe is emulated: rows of
  * 128 bytes with the 128-byte swizzle. */
-static unsigned tile_start(mo_emu *emu, const thread *t, unsigned long long tile)
+typedef struct {
+    unsigned start, panel; /* bytes */
+    bool columns, bf16;
+} operand;
+
+static operand operand_of(mo_emu *emu, const thread *t, unsigned long long tile, bool columns, bool bf16)
 {
-    if (tile >> 32 != (64ull | 1ull << 30))
+    operand o = {(unsigned)(tile & 0x3fffu) << 4, (unsigned)(tile >> 16 & 0x3fffu) << 4, columns, bf16};
+    if (tile >> 32 != (64ull | 1ull << 30) || (!columns && o.panel != 16))
         mo_emu_fail(emu, t, t->pc, "wgmma: tile descriptor %016llx: this layout is not emulated", tile);
-    unsigned start = (unsigned)(tile & 0x3fffu) << 4;
-    if (start % 1024 > 96)
-        mo_emu_fail(emu, t, t->pc, "wgmma: the tile starts %u bytes behind a multiple of 1024", start % 1024);
-    return start;
+    if (o.start % 1024 > (columns ? 0 : 96))
+        mo_emu_fail(emu, t, t->pc, "wgmma: the tile starts %u bytes behind a multiple of 1024", o.start % 1024);
+    return o;
 }
 
-/* Element (row, k) of the tile, on behalf of t. The swizzle works on addresses, so that a start within the
+/* Element (row, k) of the operand, on behalf of t. The swizzle works on addresses, so that a start within the
  * first row moves along it. */
-static double tile_element(mo_emu *emu, thread *t, unsigned start, unsigned row, unsigned k)
+static double operand_element(mo_emu *emu, thread *t, const operand *o, unsigned row, unsigned k)
 {
     unsigned short x;
-    size_t at = start + row * 128 + 2 * k;
+    size_t at = o->columns ? o->start + row / 64 * o->panel + k * 128 + 2 * (row % 64) : o->start + row * 128 + 2 * k;
     at ^= (at >> 7 & 7) << 4;
     if (at + 2 > emu->launch->shared_bytes)
         mo_emu_fail(emu, t, t->pc, "wgmma: row %u of a tile lies outside of shared memory", row);
     location where = {.shared = true, .block = t->block, .offset = at};
     mo_emu_touch(emu, t, t->pc, &where, 2, READ);
     memcpy(&x, mo_emu_shared_bytes(emu, t->block, at), 2);
-    return (double)mo_emu_f16_to_float(x);
+    if (!o->bf16) return (double)mo_emu_f16_to_float(x);
+    unsigned wide = (unsigned)x << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return (double)value;
 }
 
 /* One thread's elements of two rows: all columns 8 j + 2 t and the next. */
 static void wgmma_lane(mo_emu *emu, thread *t)
 {
     const wgmma_args *m = t->args;
-    unsigned a = tile_start(emu, t, m->a), b = tile_start(emu, t, m->b);
+    bool bf16 = m->kind & MO_EMU_BF16;
+    operand a = operand_of(emu, t, m->a, m->kind & MO_EMU_COLUMNS_A, bf16),
+            b = operand_of(emu, t, m->b, m->kind & MO_EMU_COLUMNS_B, bf16);
     unsigned row = t->warp % 4 * 16 + t->lane / 4;
     double left[2][16];
     for (unsigned h = 0; h < 2; h++)
-        for (unsigned k = 0; k < 16; k++) left[h][k] = tile_element(emu, t, a, row + 8 * h, k);
-    for (unsigned i = 0; i < 64; i++) {
+        for (unsigned k = 0; k < 16; k++) left[h][k] = operand_element(emu, t, &a, row + 8 * h, k);
+    for (unsigned i = 0; i < (unsigned)(m->kind & MO_EMU_WGMMA_N) / 4; i++) {
         unsigned column = i / 2 * 8 + t->lane % 4 * 2 + i % 2;
         double sum[2] = {0, 0};
         for (unsigned k = 0; k < 16; k++) {
-            double right = tile_element(emu, t, b, column, k);
+            double right = operand_element(emu, t, &b, column, k);
             for (unsigned h = 0; h < 2; h++) sum[h] += left[h][k] * right;
         }
         for (unsigned h = 0; h < 2; h++) {
@@ -229,9 +241,9 @@ static void run_wgmma(mo_emu *emu, thread **lanes)
 }
 
 /* Done at once, warp by warp: the earliest that the hardware may read the tiles. */
-void mo_emu_wgmma(mo_emu *emu, const void *pc, float *d, unsigned long long a, unsigned long long b)
+void mo_emu_wgmma(mo_emu *emu, const void *pc, float *d, unsigned long long a, unsigned long long b, int kind)
 {
-    wgmma_args args = {d, a, b};
+    wgmma_args args = {d, a, b, kind};
     if (emu->warps_per_block % 4 != 0)
         mo_emu_fail(emu, emu->running, pc, "wgmma: the block has no whole warp groups");
     mo_emu_meet(emu, pc, "wgmma", 0, &args, run_wgmma);

@@ -276,7 +276,7 @@ extern "C" __global__ void __launch_bounds__(128) warp_group(const unsigned *in,
         tile[i] = mo_pack_f16(mo_as_float(in[i * 3 % 4096]), mo_as_float(in[(i * 5 + 1) % 4096]));
     mo_fence_async();
     __syncthreads();
-    unsigned long long a = mo_wgmma_tile(mo_smem), b = mo_wgmma_tile(mo_smem + 8192);
+    unsigned long long a = mo_wgmma_rows(mo_smem), b = mo_wgmma_rows(mo_smem + 8192);
     float d[128];
     for (int i = 0; i < 128; i++) d[i] = (float)((i + t) % 7);
     mo_wgmma_fence();

@@ -2,34 +2,35 @@
  * overlap imperfectly: device memory, L2, the chain of iterations of one group, the issue slots of one SM,
  * and the waits for slabs. Beside them stand what overlaps with nothing: products over axes that a block holds
  * whole, the exchanges between groups and between a pair of blocks, registers that do not suffice, and more
- * bytes in flight than help. The constants were fitted to 469 schedules of fourteen programs measured on an
+ * bytes in flight than help. The constants were fitted to 849 schedules of fourteen programs measured on an
  * H200 (docs/performance.md), those of copies by threads to 376 others; bandwidths and rates scale by the
  * device table. */
 #include "cost/model.h"
 
 #define LATENCY_NS 900   /* first bytes of a cold read (ROW, PLAIN) */
-#define START_NS 1250    /* STREAM: beside the launch */
-#define WAVE_NS 310      /* first slab, store */
-#define FLIGHT_NS 1130   /* of a cold slab, for Little's law */
-#define SLAB_WAIT_NS 995 /* for each iteration, shared by the slabs in flight */
-#define L2_PERMILLE 556  /* of the time that the table's L2 bandwidth takes */
-#define STEP_PS 35000    /* one k16 step of a warp: ldmatrix to mma */
-#define STEP_PS_PER_ACC 1220
-#define HELD_STEP_NS 900 /* a k16 step over an axis that is held whole: its operands come from memory unstaged */
+#define START_NS 1600    /* STREAM: beside the launch */
+#define WAVE_NS 100      /* first slab, store */
+#define FLIGHT_NS 1100   /* of a cold slab, for Little's law */
+#define SLAB_WAIT_NS 980 /* for each iteration, shared by the slabs in flight */
+#define L2_PERMILLE 463  /* of the time that the table's L2 bandwidth takes: blocks ask for the same lines */
+#define STEP_PS 42500    /* one k16 step of a warp: ldmatrix to mma */
+#define STEP_PS_PER_ACC 1780
+#define HELD_STEP_NS 806 /* a k16 step over an axis that is held whole: its operands come from memory unstaged */
 #define COPY_PS 4753     /* for each 16-byte copy of a thread */
-#define DIRECT_PS 27700  /* for each 16-byte load of a direct operand */
-#define ISSUE_PS 22700   /* issue slots of a k16 step */
-#define ISSUE_PS_PER_ACC 1060
+#define DIRECT_PS 67400  /* for each 16-byte load of a direct operand */
+#define ISSUE_PS 21400   /* issue slots of a k16 step */
+#define ISSUE_PS_PER_ACC 810
 #define ISSUE_PS_PER_COPY 10380
-#define ISSUE_PS_PER_DIRECT 79800
-#define WGMMA_SLAB_NS 150      /* from a slab that has come to one that is free */
-#define WGMMA_PS_PER_ACC 310   /* a k16 step of a warp group, for each accumulator of a thread */
-#define GROUPS_PS_PER_ACC 4750 /* exchange between the groups of a block */
-#define CLUSTER_NS 1520        /* two cluster barriers and the exchange between a pair of blocks */
-#define CLUSTER_PS_PER_ACC 2080
-#define SPILL_PS 26900           /* for each step and missing register */
-#define IN_FLIGHT_BYTES 98304    /* of one SM that help */
-#define IN_FLIGHT_PS_PER_KB 10700 /* for those beyond */
+#define ISSUE_PS_PER_DIRECT 80000
+#define WGMMA_SLAB_NS 150    /* from a slab that has come to one that is free */
+#define WGMMA_PS_PER_ACC 610 /* a k16 step of a warp group, for each accumulator of a thread */
+#define EXCHANGE_PS 26       /* of an accumulator of a block through shared memory, behind the loop */
+#define CLUSTER_NS 1372      /* two cluster barriers */
+#define CLUSTER_PS 160       /* of an accumulator that a pair of blocks exchanges */
+#define SPILL_PS 27900       /* for each step and missing register */
+#define IN_FLIGHT_BYTES 98304 /* of one SM that help */
+#define IN_FLIGHT_PS_PER_KB 10850 /* for those beyond */
+#define IN_FLIGHT_WGMMA_PS_PER_KB 2100
 #define REGISTERS_PER_THREAD 60  /* beside the accumulators */
 
 static int64_t max64(int64_t a, int64_t b)
@@ -245,10 +246,11 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
 {
     stream_use u = use_of(c, g, s, f);
     int64_t in_flight = min64(u.resident, u.per_sm) * s->groups * min64(u.flying, u.iterations) * f->stage_bytes;
-    int64_t ps = u.held * u.waves * HELD_STEP_NS * 1000;
-    if (s->cluster > 1) ps += CLUSTER_NS * 1000 + CLUSTER_PS_PER_ACC * f->accumulators * s->groups;
-    if (s->groups > 1) ps += GROUPS_PS_PER_ACC * f->accumulators * u.waves;
-    ps += max64(in_flight - IN_FLIGHT_BYTES, 0) / 1024 * IN_FLIGHT_PS_PER_KB;
+    int64_t ps = u.held * u.waves * HELD_STEP_NS * 1000, exchanged = f->accumulators * s->threads;
+    if (s->cluster > 1) ps += CLUSTER_NS * 1000 + CLUSTER_PS * exchanged / s->groups;
+    ps += EXCHANGE_PS * exchanged * u.waves;
+    int64_t crowd = s->wgmma ? IN_FLIGHT_WGMMA_PS_PER_KB : IN_FLIGHT_PS_PER_KB;
+    ps += max64(in_flight - IN_FLIGHT_BYTES, 0) / 1024 * crowd;
     ps += missing_registers(s, f) * (u.steps + u.held) * SPILL_PS;
     return c->device->launch_ns + START_NS + u.waves * WAVE_NS + ps / 1000 + overlapping(c, g, s, f, &u);
 }

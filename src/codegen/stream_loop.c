@@ -67,6 +67,27 @@ static void declare_tiles(mo_stream_gen *w)
     }
 }
 
+/* Warp-group products of a slab go on while those of the next one are started, if there is another slab: then
+ * the one before is free. */
+static void refill(mo_stream_gen *w)
+{
+    mo_gen *gen = w->gen;
+    int pending = w->s->wgmma && w->s->stages > 1 ? 1 : 0;
+    if (w->s->wgmma) mo_gen_line(gen, "mo_wgmma_wait<%d>();", pending);
+    mo_stream_gen_group_barrier(w);
+    if (pending > 0)
+        mo_gen_line(gen, "if (i > 0) start_copy(i - 1 + STAGES);");
+    else
+        mo_gen_line(gen, "start_copy(i + STAGES);");
+}
+
+static void settle(mo_stream_gen *w)
+{
+    mo_gen_line(w->gen, "mo_wgmma_wait<0>();");
+    for (int a = 0; a < w->plan.n_accums; a++)
+        mo_gen_line(w->gen, "mo_wgmma_settle(%s);", mo_stream_gen_accum_name(w, a));
+}
+
 void mo_stream_gen_loop(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
@@ -86,11 +107,9 @@ void mo_stream_gen_loop(mo_stream_gen *w)
     declare_tiles(w);
     mo_stream_gen_products(w, w->s->loop_axis);
     if (ragged) mo_gen_line(gen, "}");
-    if (boxes) {
-        mo_stream_gen_group_barrier(w);
-        mo_gen_line(gen, "start_copy(i + STAGES);");
-    }
+    if (boxes) refill(w);
     mo_gen_line(gen, "}");
+    if (w->s->wgmma) settle(w);
     if (!boxes || w->plan.n_chunks + w->plan.n_resident > 0) mo_gen_line(gen, "mo_cp_wait<0>();");
     mo_gen_line(gen, "__syncthreads(); // the ring is free: its memory now holds what the groups exchange");
 }

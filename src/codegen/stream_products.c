@@ -410,9 +410,6 @@ static void wgmma_products(products *p)
     mo_gen_line(gen, "}");
     mo_gen_line(gen, "mo_wgmma_commit();");
     wgmma_statistics(p);
-    mo_gen_line(gen, "mo_wgmma_wait<0>();");
-    for (int a = 0; a < w->plan.n_accums; a++)
-        mo_gen_line(gen, "mo_wgmma_settle(%s);", mo_stream_gen_accum_name(w, a));
 }
 
 /* Operand elements of one k for FMA: two for each fragment of the side. */

@@ -67,10 +67,11 @@ static mo_status choose_target(run *r, mo_error *error)
     if (status != MO_OK) return status;
     if (found && arch < 0) arch = facts.arch;
     if (arch < 0) arch = DEFAULT_ARCH;
-    r->outcome->device = mo_device_for_arch(arch);
+    bool own = found && arch == facts.arch;
+    r->outcome->device = own ? mo_device_by_name(facts.name, arch) : mo_device_for_arch(arch);
     if (r->outcome->device == NULL)
         return mo_fail(error, MO_ERR_ENV, "%s is %s, which is not supported", facts.name, mo_arch_name(arch));
-    r->outcome->measured = found && arch == facts.arch;
+    r->outcome->measured = own;
     if (found && !r->outcome->measured)
         mo_log_note(r->log, "%s is not %s: the candidates are ranked by the cost model", facts.name,
                     mo_arch_name(arch));

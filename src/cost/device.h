@@ -22,6 +22,9 @@ typedef struct {
 
 /* Table entry for an architecture number (the data-centre part of that generation); NULL if unknown. */
 const mo_device *mo_device_for_arch(int arch);
+/* Table entry of a GPU by the name its driver reports; where no entry has that name, that of its
+ * architecture. */
+const mo_device *mo_device_by_name(const char *name, int arch);
 /* Parses "sm_90a", "sm_80": the number, or -1. */
 int mo_arch_parse(const char *text);
 /* "sm_90a" for 90, "sm_100a", "sm_80", ... */

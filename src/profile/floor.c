@@ -128,7 +128,7 @@ void mo_profiling_limit(mo_profiling *run)
     int sms = result->facts.sms;
     double time = result->outcomes[result->winner].times.median;
     mo_profile_limit *limit = &result->limit;
-    const mo_device *table = mo_device_for_arch(r->arch);
+    const mo_device *table = mo_device_by_name(result->facts.name, r->arch);
     limit->bytes = mo_profile_bytes(r->program);
     limit->flops = mo_profile_flops(r->candidates[result->winner].graph);
     mo_log_progress(r->log, "measuring the limits of the GPU");

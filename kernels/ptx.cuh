@@ -846,7 +846,9 @@ MO_DEV void *mo_cluster_map(void *smem, unsigned rank)
 #endif
 
 #if defined(MO_EMU) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
-/* ---- sm_90a alone: products of a warp group (four warps, the first a multiple of four) ---- */
+/* ---- sm_90a alone: products of a warp group (four warps, the first a multiple of four) ----
+ *
+ * nvcc -arch=sm_90a makes text for plain sm_90 beside it, which no sm_90 GPU takes: a product is a trap there. */
 
 /* Describes a tile in shared memory, aligned to 1024: rows of 64 16-bit elements, one behind the other, with
  * the 128-byte swizzle (the 16-byte piece p of row r lies in place p ^ r % 8); the product sums along the rows.
@@ -867,14 +869,14 @@ template <int PANEL_BYTES> MO_DEV unsigned long long mo_wgmma_columns(const void
 /* Before the first product, and whenever its accumulators were touched by other code. */
 MO_DEV void mo_wgmma_fence()
 {
-#ifndef MO_EMU
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #endif
 }
 
 MO_DEV void mo_wgmma_commit()
 {
-#ifndef MO_EMU
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 #endif
 }
@@ -882,7 +884,7 @@ MO_DEV void mo_wgmma_commit()
 /* Waits until at most the N latest groups are pending; before that nothing may touch their accumulators. */
 template <int N> MO_DEV void mo_wgmma_wait()
 {
-#ifndef MO_EMU
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory");
 #endif
 }
@@ -916,7 +918,7 @@ MO_DEV void mo_wgmma_f16_n64(float (&d)[8][4], unsigned long long a, unsigned lo
 {
 #ifdef MO_EMU
     mo_emu_wgmma(d[0], a, b, 64 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B));
-#else
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
@@ -930,6 +932,8 @@ MO_DEV void mo_wgmma_f16_n64(float (&d)[8][4], unsigned long long a, unsigned lo
                    "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
                    "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
                  : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#else
+    __trap();
 #endif
 }
 
@@ -939,7 +943,7 @@ MO_DEV void mo_wgmma_f16_n128(float (&d)[16][4], unsigned long long a, unsigned 
 {
 #ifdef MO_EMU
     mo_emu_wgmma(d[0], a, b, 128 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B));
-#else
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -963,6 +967,8 @@ MO_DEV void mo_wgmma_f16_n128(float (&d)[16][4], unsigned long long a, unsigned 
                    "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
                    "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
                  : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#else
+    __trap();
 #endif
 }
 
@@ -972,7 +978,7 @@ MO_DEV void mo_wgmma_bf16_n64(float (&d)[8][4], unsigned long long a, unsigned l
 {
 #ifdef MO_EMU
     mo_emu_wgmma(d[0], a, b, 64 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B) | MO_EMU_BF16);
-#else
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
@@ -986,6 +992,8 @@ MO_DEV void mo_wgmma_bf16_n64(float (&d)[8][4], unsigned long long a, unsigned l
                    "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
                    "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
                  : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#else
+    __trap();
 #endif
 }
 
@@ -995,7 +1003,7 @@ MO_DEV void mo_wgmma_bf16_n128(float (&d)[16][4], unsigned long long a, unsigned
 {
 #ifdef MO_EMU
     mo_emu_wgmma(d[0], a, b, 128 | MO_EMU_COLUMNS(COLUMNS_A, COLUMNS_B) | MO_EMU_BF16);
-#else
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -1019,6 +1027,8 @@ MO_DEV void mo_wgmma_bf16_n128(float (&d)[16][4], unsigned long long a, unsigned
                    "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
                    "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
                  : "l"(a), "l"(b), "n"(COLUMNS_A), "n"(COLUMNS_B));
+#else
+    __trap();
 #endif
 }
 
@@ -1029,7 +1039,7 @@ MO_DEV void mo_wgmma_f16(float (&d)[128], unsigned long long a, unsigned long lo
 {
 #ifdef MO_EMU
     mo_emu_wgmma(d, a, b, 256);
-#else
+#elif defined(__CUDA_ARCH_FEAT_SM90_ALL)
     asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 "
                  "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
                  "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
@@ -1073,6 +1083,8 @@ MO_DEV void mo_wgmma_f16(float (&d)[128], unsigned long long a, unsigned long lo
                    "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]),
                    "+f"(d[124]), "+f"(d[125]), "+f"(d[126]), "+f"(d[127])
                  : "l"(a), "l"(b));
+#else
+    __trap();
 #endif
 }
 #endif

@@ -8,7 +8,9 @@
 #
 # Writes table.txt, table.tsv, log.txt and products.tar.gz (emitted files and reports) to
 # ${OUT:-gpu-check-out}. MO_OPTIONS holds further options for mirage-opt, MO_ARCH the architecture
-# (default sm_90a), MO_SECONDS the bound on one program (default 180). Exit code 1 when anything failed.
+# (default sm_90a), MO_SECONDS the bound on one program (default 180). MO_SANITIZE=1 runs every self-check under
+# compute-sanitizer too (memcheck and racecheck), MO_PEERS=1 times PyTorch beside the emitted files
+# (tools/bench/peers.py; MO_PEERS_OPTIONS are handed on). Exit code 1 when anything failed.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=build/release
@@ -68,6 +70,7 @@ while read -r program; do
         --report "$work/products/$name.report.json" -o "$work/products/$name.cu" "$program" \
         >"$work/tool.log" 2>&1 </dev/null
     echo "$?" >"$work/$name.code"
+    cp "$program" "$work/products/$name.json"
     tail -n 1 "$work/tool.log" >"$work/$name.verdict"
     { echo "== $program ($(($(date +%s) - start)) s)"; cat "$work/tool.log"; } >>"$log"
     echo "$(basename "$program"): $(cat "$work/$name.verdict")"
@@ -75,7 +78,7 @@ while read -r program; do
 done <"$work/programs"
 
 # nvcc is slow and measures nothing: all at once. Then the self-checks, one at a time.
-xargs -P "$(nproc)" -I NAME sh -c "[ -f '$work/products/NAME.cu' ] && nvcc -arch=$arch -O3 -DMIRAGE_OPT_MAIN \
+xargs -P "$(nproc)" -I NAME sh -c "[ -f '$work/products/NAME.cu' ] && nvcc -arch=$arch -O3 -Xptxas -v -DMIRAGE_OPT_MAIN \
     '$work/products/NAME.cu' -o '$work/NAME.demo' >'$work/NAME.nvcc' 2>&1" <"$work/names"
 while read -r name; do
     if [ -x "$work/$name.demo" ]; then
@@ -84,7 +87,27 @@ while read -r name; do
     cat "$work/$name.nvcc" "$work/$name.run" >>"$log" 2>/dev/null
 done <"$work/names"
 
+# A sanitizer says what is wrong in its own words; the table says how many lines of errors there are.
+sanitize() {
+    timeout "$seconds" compute-sanitizer --tool "$1" --error-exitcode 9 "$work/$2.demo" >"$work/$2.$1" 2>&1
+    echo "exit $?" >>"$work/$2.$1"
+    { echo "== $1 $2"; cat "$work/$2.$1"; } >>"$log"
+}
+if [ "${MO_SANITIZE:-0}" = 1 ]; then
+    while read -r name; do
+        if [ -x "$work/$name.demo" ]; then
+            sanitize memcheck "$name"
+            sanitize racecheck "$name"
+        fi
+    done <"$work/names"
+fi
+
 python3 tools/gpu_table.py "$work" "$out" || failed=1
 tar -C "$work" -czf "$out/products.tar.gz" products
 cat "$out/table.txt"
+if [ "${MO_PEERS:-0}" = 1 ]; then
+    # shellcheck disable=SC2086
+    python3 tools/bench/peers.py --emitted "$work/products" --out "$out" --arch "$arch" ${MO_PEERS_OPTIONS:-} || failed=1
+    cat "$out/peers.md"
+fi
 exit $failed

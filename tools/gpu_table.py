@@ -5,10 +5,11 @@ of the self-check. Writes OUT/table.txt and OUT/table.tsv; exits with 1 when any
 """
 import json
 import os
+import re
 import sys
 
 COLUMNS = ["program", "kernels", "time us", "unfused us", "floor us", "fraction", "speedup", "error/allowed",
-           "self-check us", "status"]
+           "self-check us", "spilled bytes", "sanitizers", "status"]
 
 
 def read(path):
@@ -42,6 +43,19 @@ def self_check(work, name):
     return fields.get("time_us", "-"), "ok" if last.endswith(" ok") or last == "ok" else "self-check: " + last[:60]
 
 
+def spilled(work, name):
+    """Bytes of local memory of all kernels, as ptxas says; '-' where it said nothing."""
+    frames = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores", read(f"{work}/{name}.nvcc"))
+    return str(sum(int(frame) for frame, _ in frames)) if frames else "-"
+
+
+def sanitizers(work, name):
+    """'clean', '-' if they were not run, or the first that found something."""
+    ran = [tool for tool in ("memcheck", "racecheck") if os.path.exists(f"{work}/{name}.{tool}")]
+    found = [tool for tool in ran if not read(f"{work}/{name}.{tool}").rstrip().endswith("exit 0")]
+    return found[0] if found else "clean" if ran else "-"
+
+
 def row(work, name):
     code = read(f"{work}/{name}.code").strip()
     verdict = read(f"{work}/{name}.verdict").strip()
@@ -49,7 +63,7 @@ def row(work, name):
     try:
         winner = json.loads(read(f"{work}/products/{name}.report.json"))["winner"]
     except (ValueError, KeyError):
-        return [shown] + ["-"] * 8 + [f"exit {code}: {verdict[:70]}"]
+        return [shown] + ["-"] * (len(COLUMNS) - 2) + [f"exit {code}: {verdict[:70]}"]
     limit = winner["limit"]
     time = (winner["time_us"] or {}).get("median")
     demo_time, status = self_check(work, name)
@@ -57,11 +71,13 @@ def row(work, name):
         status = f"exit {code}: {verdict[:70]}"
     elif any(not o["ok"] for o in winner["numeric"]):
         status = "numeric"
+    elif sanitizers(work, name) not in ("-", "clean"):
+        status = sanitizers(work, name)
     elif status == "ok" and time is None:
         status = "ok, not timed"
     return [shown, str(len(winner["kernels"])), number(time, "%.2f"), number(winner["baseline_us"], "%.2f"),
             number(limit["floor_us"], "%.2f"), number(limit["fraction"], "%.2f"), number(winner["speedup"], "%.2f"),
-            worst_error(winner["numeric"]), demo_time, status]
+            worst_error(winner["numeric"]), demo_time, spilled(work, name), sanitizers(work, name), status]
 
 
 def main():

@@ -290,6 +290,39 @@ extern "C" __global__ void __launch_bounds__(128) warp_group(const unsigned *in,
 #endif
 }
 
+/* The same with other shapes: operands that lie along the rows and along the columns of a tile. Out: 32 words of
+ * each thread. */
+extern "C" __global__ void __launch_bounds__(128) warp_group_shapes(const unsigned *in, unsigned *out)
+{
+#if defined(MO_EMU) || defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ __align__(1024) unsigned char mo_smem[];
+    unsigned *tile = (unsigned *)mo_smem, t = threadIdx.x;
+    for (unsigned i = t; i < 10240; i += 128)
+        tile[i] = mo_pack_f16(mo_as_float(in[i * 3 % 4096]), mo_as_float(in[(i * 5 + 1) % 4096]));
+    mo_fence_async();
+    __syncthreads();
+    unsigned char *right = mo_smem + 8192;
+    float narrow[2][1][8][4], wide[1][16][4] = {};
+#pragma unroll
+    for (int i = 0; i < 32; i++) narrow[0][0][i / 4][i % 4] = narrow[1][0][i / 4][i % 4] = (float)((i + t) % 7);
+    mo_wgmma_fence();
+    mo_wgmma_f16_n64<0, 1>(narrow[0][0], mo_wgmma_rows(mo_smem + 64), mo_wgmma_columns<8192>(right + 2048));
+    mo_wgmma_bf16_n64<1, 0>(narrow[1][0], mo_wgmma_columns<8192>(mo_smem + 4096), mo_wgmma_rows(right + 32));
+    mo_wgmma_f16_n128<1, 0>(wide[0], mo_wgmma_columns<8192>(mo_smem), mo_wgmma_rows(right));
+    mo_wgmma_bf16_n128<0, 1>(wide[0], mo_wgmma_rows(mo_smem), mo_wgmma_columns<8192>(right + 6144));
+    mo_wgmma_commit();
+    mo_wgmma_wait<0>();
+    mo_wgmma_settle(narrow[0]);
+    mo_wgmma_settle(narrow[1]);
+    mo_wgmma_settle(wide);
+#pragma unroll
+    for (int j = 0; j < 32; j++) {
+        const float(&d)[4] = j < 16 ? narrow[j / 8][0][j % 8] : wide[0][j - 16];
+        out[j * 128 + t] = mo_as_uint(d[0] + 2 * d[1] + 3 * d[2] + 4 * d[3]);
+    }
+#endif
+}
+
 /* A tensor map, for the compilers only: what it copies is tested by the samples. */
 extern "C" __global__ void __launch_bounds__(THREADS)
     tensor(const __grid_constant__ mo_tensor_map map, unsigned *out)

@@ -46,6 +46,7 @@ static const wrapper wrappers[] = {
     {"signals", "w", 2, false, false, 80, 1, false},
     {"bulk", "w", 14, false, false, 90, 2, false},
     {"warp_group", "g", 64, false, true, 90, 1, true},
+    {"warp_group_shapes", "g", 64, false, true, 90, 1, true},
 };
 
 enum { N_WRAPPERS = sizeof wrappers / sizeof *wrappers };
@@ -58,7 +59,8 @@ typedef struct {
     mo_cuda cuda;
     mo_gpu gpu;
     mo_cu_module module;
-    unsigned in[WORDS], host[WORDS], device[WORDS];
+    _Alignas(128) unsigned in[WORDS];
+    unsigned host[WORDS], device[WORDS];
 } test;
 
 /* ---- comparing ---- */

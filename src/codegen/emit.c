@@ -4,14 +4,30 @@
 #include "base/status.h"
 #include "codegen/gen.h"
 #include "codegen/host.h"
+#include "ir/stream.h"
 
 #include <string.h>
 
 #define WORKSPACE_ALIGNMENT 256
 
-/* Where each intermediate lies in the workspace; -1 for inputs and outputs. */
-static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, int64_t *total)
+static int64_t aligned(int64_t bytes)
 {
+    return (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+}
+
+/* Bytes of the counters of a kernel whose blocks share a loop: one for each tile. */
+static int64_t counter_bytes(const mo_kernel *kernel)
+{
+    int64_t grid[3];
+    const mo_schedule *s = &kernel->schedule;
+    if (s->kind != MO_SCHEDULE_STREAM || s->parts < 2 || !mo_stream_grid(kernel->body, s, grid)) return 0;
+    return grid[0] / s->parts * grid[1] * grid[2] * 4;
+}
+
+/* Where each intermediate lies in the workspace, behind the counters; -1 for inputs and outputs. */
+static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, mo_emitted *emitted)
+{
+    int64_t *total = &emitted->workspace_bytes;
     int64_t *offset = MO_NEW_ARRAY(arena, int64_t, graph->n_tensors + 1);
     bool *written = MO_NEW_ARRAY(arena, bool, graph->n_tensors + 1);
     for (int k = 0; k < graph->n_kernels; k++) {
@@ -19,14 +35,16 @@ static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, int64_
         for (int s = 0; s < g->n_savers; s++) written[g->savers[s].access.tensor] = true;
         if (graph->kernels[k].n_moves > 0) written[graph->kernels[k].moves[0]] = true;
     }
-    *total = 0;
+    emitted->zeroed_bytes = 0;
+    for (int k = 0; k < graph->n_kernels; k++) emitted->zeroed_bytes += counter_bytes(&graph->kernels[k]);
+    *total = aligned(emitted->zeroed_bytes);
     for (int t = 0; t < graph->n_tensors; t++) {
         const mo_mutensor *tensor = &graph->tensors[t];
         offset[t] = -1;
         if (!written[t] || tensor->output >= 0) continue;
         offset[t] = *total;
         int64_t bytes = mo_shape_elements(tensor->shape) * mo_dtype_size(tensor->dtype);
-        *total += (bytes + WORKSPACE_ALIGNMENT - 1) / WORKSPACE_ALIGNMENT * WORKSPACE_ALIGNMENT;
+        *total += aligned(bytes);
     }
     return offset;
 }
@@ -86,7 +104,7 @@ static void describe_kernel(mo_str *out, const mo_kernel *kernel, mo_arena *aren
 bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str *text, mo_emitted *emitted,
                      const char **reason)
 {
-    int64_t *offset = place_workspace(arena, graph, &emitted->workspace_bytes);
+    int64_t *offset = place_workspace(arena, graph, emitted), counters = 0;
     emitted->launches = MO_NEW_ARRAY(arena, mo_launch, graph->n_kernels + 1);
     emitted->n_launches = graph->n_kernels;
     for (int k = 0; k < graph->n_kernels; k++) {
@@ -111,8 +129,14 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
         memcpy(to->grid, launch.grid, sizeof to->grid);
         memcpy(to->block, launch.block, sizeof to->block);
         to->n_args = mo_gen_parameters(arena, graph, kernel, &tensors, &written);
-        to->args = MO_NEW_ARRAY(arena, mo_arg, to->n_args + 1);
+        to->args = MO_NEW_ARRAY(arena, mo_arg, to->n_args + 3);
         for (int i = 0; i < to->n_args; i++) to->args[i] = argument(graph, offset, tensors[i]);
+        if (launch.parts_bytes > 0) {
+            to->args[to->n_args++] = (mo_arg){MO_ARG_WORKSPACE, MO_ARG_PARTS, emitted->workspace_bytes, NULL};
+            to->args[to->n_args++] = (mo_arg){MO_ARG_WORKSPACE, MO_ARG_ARRIVED, counters, NULL};
+            emitted->workspace_bytes += aligned(launch.parts_bytes);
+            counters += counter_bytes(kernel);
+        }
         add_maps(arena, graph, offset, &gen, to);
     }
     return true;

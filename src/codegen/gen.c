@@ -229,6 +229,8 @@ void mo_gen_open_kernel(mo_gen *gen)
     }
     int cluster = gen->kernel->schedule.kind == MO_SCHEDULE_STREAM ? gen->kernel->schedule.cluster : 1;
     const char *dims = cluster > 1 ? mo_arena_printf(gen->arena, "__cluster_dims__(%d, 1, 1) ", cluster) : "";
+    if (gen->kernel->schedule.kind == MO_SCHEDULE_STREAM && gen->kernel->schedule.parts > 1)
+        mo_str_add(&list, ",\n    float *g_parts,\n    unsigned *g_arrived");
     for (int i = 0; i < gen->n_maps; i++)
         mo_str_printf(&list, ",\n    const __grid_constant__ mo_tensor_map %s", gen->maps[i].name);
     mo_gen_line(gen, "extern \"C\" __global__ void %s__launch_bounds__(%d) %s(\n    %s)", dims,

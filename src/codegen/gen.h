@@ -69,7 +69,8 @@ int mo_gen_parameters(mo_arena *arena, const mo_mugraph *graph, const mo_kernel 
 typedef struct {
     unsigned grid[3], block[3];
     unsigned shared_bytes;
-    unsigned cluster; /* blocks along x; 0 and 1: none */
+    unsigned cluster;    /* blocks along x; 0 and 1: none */
+    int64_t parts_bytes; /* that blocks leave for others in the workspace */
 } mo_gen_launch;
 
 bool mo_gen_plain(mo_gen *gen, mo_gen_launch *launch);

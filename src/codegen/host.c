@@ -21,6 +21,9 @@ static void launch_argument(mo_str *out, const mo_mugraph *graph, const mo_arg *
     else if (arg->kind == MO_ARG_OUTPUT)
         mo_str_printf(out, "(%s *)outputs[%d]",
                       device_type(program->tensors[program->outputs[arg->index]].dtype), arg->index);
+    else if (arg->index < 0)
+        mo_str_printf(out, "(%s *)((char *)workspace + %lld)", arg->index == MO_ARG_PARTS ? "float" : "unsigned",
+                      (long long)arg->offset);
     else
         mo_str_printf(out, "(%s *)((char *)workspace + %lld)", device_type(graph->tensors[arg->index].dtype),
                       (long long)arg->offset);
@@ -158,6 +161,17 @@ static const char encode_helper[] =
     "                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
     "    return r == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;\n}\n\n";
 
+static void workspace_init(mo_str *out, const char *symbol, int64_t zeroed)
+{
+    mo_str_printf(out, "/* Once for each workspace; %s. */\nextern \"C\" int %s_workspace_init(void *workspace, void *stream)\n{\n",
+                  zeroed > 0 ? "each launch leaves it ready for the next" : "nothing needs to be prepared for these kernels",
+                  symbol);
+    if (zeroed > 0)
+        mo_str_printf(out, "    return (int)cudaMemsetAsync(workspace, 0, %lld, (cudaStream_t)stream);\n}\n\n", (long long)zeroed);
+    else
+        mo_str_add(out, "    (void)workspace;\n    (void)stream;\n    return 0;\n}\n\n");
+}
+
 void mo_emit_host(mo_str *out, const mo_mugraph *graph, const mo_emitted *emitted)
 {
     const char *symbol = graph->program->symbol;
@@ -165,12 +179,7 @@ void mo_emit_host(mo_str *out, const mo_mugraph *graph, const mo_emitted *emitte
     if (has_maps(emitted)) mo_str_add(out, encode_helper);
     mo_str_printf(out, "extern \"C\" size_t %s_workspace_bytes(void)\n{\n    return %lld;\n}\n\n", symbol,
                   (long long)emitted->workspace_bytes);
-    mo_str_printf(
-        out,
-        "/* Once for each workspace; nothing needs to be prepared for these kernels. */\n"
-        "extern \"C\" int %s_workspace_init(void *workspace, void *stream)\n{\n    (void)workspace;\n"
-        "    (void)stream;\n    return 0;\n}\n\n",
-        symbol);
+    workspace_init(out, symbol, emitted->zeroed_bytes);
     mo_str_add(out,
                "/* Returns 0 or a cudaError_t. Inputs and outputs in the program's order. */\nextern \"C\" ");
     mo_str name = {0};

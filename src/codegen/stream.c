@@ -36,6 +36,8 @@ static void constants(mo_stream_gen *w)
                 s->groups, s->stages);
     if (s->cluster > 1)
         mo_gen_line(gen, "constexpr int CLUSTER = %d; // blocks that share the loop", s->cluster);
+    if (s->parts > 1)
+        mo_gen_line(gen, "constexpr int PARTS = %d; // blocks that share the loop; the last one finishes", s->parts);
     mo_gen_line(
         gen, "constexpr int WARPS_P = %d, WARPS_Q = %d; // warps of a group over the 16-side and the 8-side",
         s->warps_p, s->warps_q);
@@ -55,6 +57,7 @@ static void block_indices(mo_stream_gen *w)
         if (axis[i] < 0) continue;
         const char *name = axis_name(w, axis[i]);
         const char *block = i == 0 && w->s->cluster > 1 ? "blockIdx.x / CLUSTER"
+                            : i == 0 && w->s->parts > 1 ? "blockIdx.x / PARTS"
                             : i == 0                    ? "blockIdx.x"
                                                         : "blockIdx.y";
         mo_gen_line(gen, "const int %s0 = %s * %lld; // this block's part of axis %s (%lld)", name, block,
@@ -87,6 +90,7 @@ void mo_stream_gen_setup(mo_stream_gen *w)
     mo_gen_line(gen, "(void)warp_p, (void)warp_q, (void)g, (void)t;");
     block_indices(w);
     if (w->s->cluster > 1) mo_gen_line(gen, "const int rank = mo_cluster_rank(); // in the pair");
+    if (w->s->parts > 1) mo_gen_line(gen, "const int part = blockIdx.x %% PARTS;");
     mo_gen_line(gen,
                 "unsigned char *const ring = mo_smem + RESIDENT_BYTES + group * (STAGES * STAGE_BYTES);");
     if (w->plan.n_boxes > 0) mo_stream_gen_barriers(w);
@@ -116,6 +120,7 @@ bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
         return false;
     }
     for (int i = 0; i < 3; i++) launch->grid[i] = (unsigned)grid[i];
+    if (w.s->parts > 1) launch->parts_bytes = grid[0] * grid[1] * grid[2] * w.plan.part_floats * 4;
     mo_gen_open_kernel(gen);
     mo_stream_gen_setup(&w);
     mo_stream_gen_copies(&w);

@@ -29,6 +29,7 @@ void mo_stream_gen_copies(mo_stream_gen *w); /* what starts the copy of a slab a
 void mo_stream_gen_maps(mo_stream_gen *w);   /* tensor maps among the kernel's parameters */
 void mo_stream_gen_barriers(mo_stream_gen *w); /* mbarriers of this group */
 void mo_stream_gen_loop(mo_stream_gen *w);   /* ring, products, statistics */
+void mo_stream_gen_parts(mo_stream_gen *w);  /* combination over blocks that share the loop: one block goes on */
 void mo_stream_gen_tail(mo_stream_gen *w);   /* combination over groups, later products, stores */
 
 /* Products whose reduced axis is `inner`, over `length` elements of it; inside the loop (slab of a ring) or

@@ -259,6 +259,7 @@ void mo_stream_gen_tail(mo_stream_gen *w)
     for (int i = 0; i < w->plan.n_accums; i++)
         if (!is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
     meet(w, false);
+    if (w->s->parts > 1) mo_stream_gen_parts(w);
     for (int i = 0; i < gen->g->n_savers; i++) store_output(w, &gen->g->savers[i]);
     if (w->s->cluster > 1)
         mo_gen_line(gen, "mo_cluster_sync(); // the other block may still be reading this one's memory");

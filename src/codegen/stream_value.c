@@ -55,6 +55,7 @@ int mo_stream_gen_open_stat(mo_stream_gen *w, int size, mo_side side)
 
 const char *mo_stream_gen_slab(const mo_stream_gen *w)
 {
+    if (w->s->parts > 1) return "(i * GROUPS + group) * PARTS + part";
     return w->s->cluster > 1 ? "(i * GROUPS + group) * CLUSTER + rank" : "i * GROUPS + group";
 }
 
@@ -124,6 +125,8 @@ static const char *accumulated(mo_stream_gen *w, int node)
         if (w->s->cluster > 1)
             mo_gen_line(gen, "const float %s = %s::apply(part_%s[%s], peer_%s[%s]);", name, op, name, row,
                         name, row);
+        else if (w->s->parts > 1)
+            mo_gen_line(gen, "const float %s = part_%s[%s];", name, name, row);
         else
             mo_gen_line(gen, "const float %s = mo_reduce_parts<%s, GROUPS, %d>(part_%s + %s);", name, op,
                         stat->size, name, row);
@@ -131,15 +134,17 @@ static const char *accumulated(mo_stream_gen *w, int node)
     }
     const mo_accum *accum = &w->plan.accums[w->plan.accum_of[node]];
     MO_CHECK(accum->value == node);
-    if (w->s->cluster > 1) {
-        const char *at = mo_arena_printf(gen->arena, "(%s) * %d + %s", local_of(w, accum->q_axis),
-                                         accum->stride, local_of(w, accum->p_axis));
-        mo_gen_line(gen, "const float %s = part_%s[%s] + peer_%s[%s];", name, name, at, name, at);
+    const char *at = mo_arena_printf(gen->arena, "(%s) * %d + %s", local_of(w, accum->q_axis), accum->stride,
+                                     local_of(w, accum->p_axis));
+    if (w->s->cluster > 1 || w->s->parts > 1) {
+        if (w->s->cluster > 1)
+            mo_gen_line(gen, "const float %s = part_%s[%s] + peer_%s[%s];", name, name, at, name, at);
+        else
+            mo_gen_line(gen, "const float %s = part_%s[%s];", name, name, at);
         return name;
     }
     mo_gen_line(gen, "float %s[1];", name);
-    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + (%s) * %d + %s);", accum->q_size * accum->stride,
-                name, name, local_of(w, accum->q_axis), accum->stride, local_of(w, accum->p_axis));
+    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + %s);", accum->q_size * accum->stride, name, name, at);
     return mo_arena_printf(gen->arena, "%s[0]", name);
 }
 

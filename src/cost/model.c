@@ -27,6 +27,8 @@
 #define EXCHANGE_PS 26       /* of an accumulator of a block through shared memory, behind the loop */
 #define CLUSTER_NS 1372      /* two cluster barriers */
 #define CLUSTER_PS 160       /* of an accumulator that a pair of blocks exchanges */
+#define PARTS_NS 1400        /* sums to device memory, a counter, and back */
+#define PARTS_PS 40          /* of an accumulator that one block leaves for another */
 #define SPILL_PS 27900       /* for each step and missing register */
 #define IN_FLIGHT_BYTES 98304 /* of one SM that help */
 #define IN_FLIGHT_PS_PER_KB 10850 /* for those beyond */
@@ -104,7 +106,7 @@ static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_
             p = round_up(s->tile[a], 16);
     }
     MO_FOR_AXES(a, n->reduced) other *= g->axes[a].extent;
-    facts->flops += 2 * p * q * other * facts->blocks / s->cluster;
+    facts->flops += 2 * p * q * other * facts->blocks / (s->cluster * s->parts);
     int64_t warps = (int64_t)s->warps_p * s->warps_q * 32;
     if (warps > 0) {
         facts->accumulators += divide_up(p / 16, s->warps_p) * divide_up(q / 8, s->warps_q) * 4;
@@ -118,7 +120,7 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
     mo_axes saved = 0;
     for (int i = 0; i < g->n_savers; i++) saved |= g->nodes[g->savers[i].node].axes;
     if (s->kind == MO_SCHEDULE_STREAM) {
-        facts.blocks = s->cluster;
+        facts.blocks = s->cluster * s->parts;
         MO_FOR_AXES(a, saved) facts.blocks *= divide_up(g->axes[a].extent, s->tile[a]);
     } else if (s->kind == MO_SCHEDULE_ROW) {
         facts.blocks = divide_up(mo_prim_extent(g, saved & ~(1u << s->row_axis)), s->threads / s->lanes);
@@ -140,7 +142,7 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
         int size = mo_dtype_size(c->tensor_dtype[g->savers[i].access.tensor]);
         facts.dram_bytes += mo_prim_extent(g, g->nodes[g->savers[i].node].axes) * size;
     }
-    facts.block_bytes /= s->kind == MO_SCHEDULE_STREAM ? s->cluster : 1;
+    facts.block_bytes /= s->kind == MO_SCHEDULE_STREAM ? s->cluster * s->parts : 1;
     int64_t ring = facts.stage_bytes * s->stages * s->groups;
     if (ring > facts.shared_bytes) facts.shared_bytes = ring;
     return facts;
@@ -200,7 +202,7 @@ static stream_use use_of(const mo_cost_context *c, const mo_prim *g, const mo_sc
     u.active = min64(f->blocks, u.resident * d->sms);
     u.per_sm = divide_up(f->blocks, d->sms);
     u.iterations = divide_up(divide_up(g->axes[s->loop_axis].extent, s->tile[s->loop_axis]),
-                             (int64_t)s->groups * s->cluster);
+                             (int64_t)s->groups * s->cluster * s->parts);
     u.held = held_steps(g, s);
     u.steps = u.iterations * divide_up(s->tile[s->loop_axis], 16);
     u.flying = s->copy == MO_COPY_ASYNC ? s->stages - 1 : s->stages;
@@ -248,6 +250,7 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     int64_t in_flight = min64(u.resident, u.per_sm) * s->groups * min64(u.flying, u.iterations) * f->stage_bytes;
     int64_t ps = u.held * u.waves * HELD_STEP_NS * 1000, exchanged = f->accumulators * s->threads;
     if (s->cluster > 1) ps += CLUSTER_NS * 1000 + CLUSTER_PS * exchanged / s->groups;
+    if (s->parts > 1) ps += PARTS_NS * 1000 + PARTS_PS * (s->parts + 1) * exchanged / s->groups;
     ps += EXCHANGE_PS * exchanged * u.waves;
     int64_t crowd = s->wgmma ? IN_FLIGHT_WGMMA_PS_PER_KB : IN_FLIGHT_PS_PER_KB;
     ps += max64(in_flight - IN_FLIGHT_BYTES, 0) / 1024 * crowd;

@@ -64,6 +64,7 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
     int64_t grid[3];
     if (s->groups < 1 || s->stages < (s->copy == MO_COPY_ASYNC ? 2 : 1)) return "no ring";
     if (s->cluster != 1 && s->cluster != 2) return "cluster of neither one block nor two";
+    if (s->parts < 1 || (s->parts > 1 && s->cluster > 1)) return "no parts, or parts of a cluster";
     if (s->wgmma && (s->copy != MO_COPY_TENSOR || s->warps_q != 1 || s->warps_p % 4 != 0))
         return "warp-group products without whole warp groups or tensor copies";
     if (s->threads != s->groups * s->warps_p * s->warps_q * 32) return "threads do not match the warps";
@@ -220,7 +221,7 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
         mo_str_printf(out, " row %s lanes %d vector %d%s%s", kernel->body->axes[s->row_axis].name, s->lanes,
                       s->vector, s->resident ? " resident" : "", s->rows_fast ? " rows-fast" : "");
     if (s->kind == MO_SCHEDULE_STREAM)
-        mo_str_printf(out, " cluster %d groups %d warps %dx%d stages %d copy %s%s", s->cluster, s->groups,
+        mo_str_printf(out, " cluster %d parts %d groups %d warps %dx%d stages %d copy %s%s", s->cluster, s->parts, s->groups,
                       s->warps_p, s->warps_q, s->stages, mo_copy_name(s->copy), s->wgmma ? " wgmma" : "");
     if (s->kind == MO_SCHEDULE_CHAIN)
         mo_str_printf(out, " groups %d warps %d stages %d", s->groups, s->warps_p, s->stages);
@@ -259,7 +260,7 @@ static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
     const int facts[] = {s->kind,     s->threads, s->row_axis,  s->lanes,   s->rows_fast,
                          s->resident, s->vector,  s->loop_axis, s->cluster, s->groups,
                          s->warps_p,  s->warps_q, s->stages,    s->p_axis,  s->q_axis,
-                         s->copy,     s->wgmma};
+                         s->copy,     s->wgmma,   s->parts};
     mo_str_add_bytes(bytes, facts, sizeof facts);
     for (int a = 0; a < kernel->body->n_axes; a++) {
         const int64_t place[] = {s->place[a], s->tile[a]};

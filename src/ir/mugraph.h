@@ -51,6 +51,8 @@ typedef struct {
     int loop_axis; /* the axis that is streamed, or -1 (BLOCK); its tile is the slab of one iteration */
     int cluster;   /* blocks that share the loop axis and combine through distributed shared memory:
                     * 1 or 2 */
+    int parts;     /* STREAM: blocks that share the loop axis and combine through device memory; the block that
+                    * comes last does it */
     int groups;    /* warp groups, each with its own slabs of the loop axis and its own ring */
     int warps_p, warps_q; /* warps of a group over the tile's m16 and n8 side */
     int stages;           /* slabs in flight in each ring (BLOCK: of the block) */

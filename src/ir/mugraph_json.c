@@ -49,7 +49,7 @@ int64_t mo_kernel_iterations(const mo_kernel *kernel)
     for (int a = 0; a < kernel->body->n_axes; a++) {
         if (schedule->place[a] != MO_PLACE_LOOP || schedule->tile[a] <= 0) continue;
         int64_t slabs = (kernel->body->axes[a].extent + schedule->tile[a] - 1) / schedule->tile[a];
-        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM  ? (int64_t)schedule->groups * schedule->cluster
+        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM  ? (int64_t)schedule->groups * schedule->cluster * schedule->parts
                          : schedule->kind == MO_SCHEDULE_CHAIN ? schedule->groups
                                                                : 1;
         product *= (slabs + shared - 1) / shared;
@@ -279,6 +279,7 @@ static void write_schedule(mo_json_writer *w, const mo_kernel *kernel)
     } else if (s->kind == MO_SCHEDULE_STREAM) {
         mo_json_write_string(w, "loop_axis", axis_or_null(kernel->body, s->loop_axis));
         mo_json_write_int(w, "cluster", s->cluster);
+        mo_json_write_int(w, "parts", s->parts);
         mo_json_write_int(w, "groups", s->groups);
         mo_json_write_int(w, "warps_p", s->warps_p);
         mo_json_write_int(w, "warps_q", s->warps_q);

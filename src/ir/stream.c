@@ -17,7 +17,7 @@ bool mo_stream_grid(const mo_prim *body, const mo_schedule *s, int64_t grid[3])
     MO_FOR_AXES(a, used) {
         if (a != s->p_axis && a != s->q_axis && s->place[a] == MO_PLACE_GRID) batch |= 1u << a;
     }
-    grid[0] = tiles_of(body, s, s->q_axis) * s->cluster;
+    grid[0] = tiles_of(body, s, s->q_axis) * s->cluster * s->parts;
     grid[1] = tiles_of(body, s, s->p_axis);
     grid[2] = mo_prim_extent(body, batch);
     return grid[0] <= MOST_BLOCKS_X && grid[1] <= MOST_BLOCKS_YZ && grid[2] <= MOST_BLOCKS_YZ;

@@ -360,6 +360,13 @@ static const char *check_wgmma(const planner *p)
     return NULL;
 }
 
+/* What a block that shares the loop with others leaves for the last one: the first part of each array. */
+static void place_parts(mo_stream_plan *plan)
+{
+    for (int i = 0; i < plan->n_stats; i++) plan->part_floats += plan->stats[i].size;
+    for (int i = 0; i < plan->n_accums; i++) plan->part_floats += plan->accums[i].q_size * plan->accums[i].stride;
+}
+
 static const char *check_schedule(const planner *p)
 {
     const mo_schedule *s = &p->kernel->schedule;
@@ -384,16 +391,20 @@ const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors,
     int64_t extent = p.g->axes[s->loop_axis].extent;
     plan->slab = round_up(s->tile[s->loop_axis], 16);
     plan->slabs = (int)((extent + plan->slab - 1) / plan->slab);
-    plan->iterations = (plan->slabs + s->groups * s->cluster - 1) / (s->groups * s->cluster);
+    int sharing = s->groups * s->cluster * s->parts;
+    plan->iterations = (plan->slabs + sharing - 1) / sharing;
     plan_tiles(&p);
     plan_accums(&p);
     plan_stats(&p);
     plan_between(&p);
     place_tail(&p);
+    place_parts(plan);
     plan->ring_bytes = plan->stage_bytes * s->stages * s->groups;
     int work = plan->ring_bytes > plan->tail_bytes ? plan->ring_bytes : plan->tail_bytes;
     plan->barrier_offset = round_up(plan->resident_bytes + work, 8);
-    plan->shared_bytes = plan->barrier_offset + (plan->n_boxes > 0 ? 8 * s->stages * s->groups : 0);
+    plan->last_offset = plan->barrier_offset + (plan->n_boxes > 0 ? 8 * s->stages * s->groups : 0);
+    plan->shared_bytes = plan->last_offset + (s->parts > 1 ? 8 : 0);
+    if (s->parts > 1 && plan->n_between > 0) return "a loop shared by blocks in front of products over whole axes";
     if (s->copy != MO_COPY_ASYNC && plan->n_boxes == 0) return "no tile that a tensor copy could fill";
     if (s->copy == MO_COPY_DIRECT && plan->n_direct == 0) return "no operand that registers could take";
     if (plan->n_boxes == 0 && s->stages < 2) return "a ring of one slab";

@@ -67,6 +67,8 @@ typedef struct {
     int *accum_of; /* node -> accumulator that it feeds or is, or -1 */
     int n_boxes, n_chunks, n_direct; /* streamed tiles of each kind; the rest is copied element by element */
     int box_bytes;         /* of a stage */
+    int part_floats;       /* of a block that shares the loop with others, in device memory */
+    int last_offset;       /* of the word that says whether this block comes last */
     int barrier_offset;    /* of the groups' mbarriers, one for each stage */
     int stage_bytes, ring_bytes, resident_bytes, tail_bytes, shared_bytes;
 } mo_stream_plan;

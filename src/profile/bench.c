@@ -185,6 +185,7 @@ static mo_call send_job(mo_bench *bench, mo_job *job, mo_error *error)
     mo_put_u32(&request, (uint32_t)job->n_outputs);
     for (int i = 0; i < job->n_outputs; i++) mo_put_i64(&request, job->output_bytes[i]);
     mo_put_i64(&request, job->workspace_bytes);
+    mo_put_i64(&request, job->zeroed_bytes);
     mo_put_u32(&request, (uint32_t)job->n_launches);
     for (int i = 0; i < job->n_launches; i++) put_launch(&request, &job->launches[i]);
     mo_call call = mo_worker_call(bench->worker, &request, bench->end, &in, error);

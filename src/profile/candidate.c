@@ -109,6 +109,7 @@ static mo_job job_of(mo_profiling *run, int index, mo_job_facts *facts)
                     .n_outputs = run->request->program->n_outputs,
                     .output_bytes = mo_numeric_output_bytes(run->numeric),
                     .workspace_bytes = emitted->workspace_bytes,
+                    .zeroed_bytes = emitted->zeroed_bytes,
                     .facts = facts};
 }
 

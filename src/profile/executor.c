@@ -239,6 +239,8 @@ static void read_outputs(mo_exec_job *job, mo_message *in)
     layout_place(&job->outputs);
     layout_init(&job->workspace, 1);
     job->workspace.size[0] = (size_t)mo_get_i64(in);
+    job->zeroed = (size_t)mo_get_i64(in);
+    MO_CHECK(job->zeroed <= job->workspace.size[0]);
     layout_place(&job->workspace);
 }
 

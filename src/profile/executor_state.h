@@ -40,6 +40,7 @@ typedef struct {
     mo_arg **args;
     mo_gpu_map_shape **maps; /* [launch][argument]; rank 0: a pointer */
     mo_layout outputs, workspace;
+    size_t zeroed; /* bytes of the workspace, from its start, that are zero before the first launch */
     mo_cu_pointer output_memory, workspace_memory;
 } mo_exec_job;
 

@@ -2,6 +2,7 @@
 #include "search/schedules.h"
 
 #include "base/status.h"
+#include "ir/stream.h"
 #include "optimize/stream_plan.h"
 #include "search/chains.h"
 
@@ -171,6 +172,7 @@ static mo_schedule stream_schedule(const mo_prim *g, int loop, int p, int q)
                      .row_axis = -1,
                      .loop_axis = loop,
                      .cluster = 1,
+                     .parts = 1,
                      .groups = 1,
                      .warps_p = 1,
                      .warps_q = 1,
@@ -266,8 +268,24 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
         return;
     }
     int64_t cost = mo_cost_of_facts(e->context, e->body, s, &facts);
-    if (s->copy != MO_COPY_ASYNC && good_enough(e, cost) && !plans(e, s)) return;
+    bool certain = s->copy == MO_COPY_ASYNC && s->parts == 1;
+    if (!certain && good_enough(e, cost) && !plans(e, s)) return;
     insert_at(e, s, cost);
+}
+
+/* The loop on one block or a pair, or, where the tiles leave most of the processors idle, on more: as many blocks
+ * as run at once. */
+static void offer_shared(enumeration *e, mo_schedule s)
+{
+    enum { MOST_PARTS = 16 };
+    for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+    int64_t grid[3];
+    s.cluster = 1;
+    if (!mo_stream_grid(e->body, &s, grid)) return;
+    int64_t blocks = grid[0] * grid[1] * grid[2], extent = e->body->axes[s.loop_axis].extent;
+    int64_t slabs = (extent + s.tile[s.loop_axis] - 1) / s.tile[s.loop_axis];
+    for (s.parts = 2; s.parts <= MOST_PARTS; s.parts *= 2)
+        if (blocks * s.parts <= e->context->device->sms && slabs >= s.parts * s.groups) offer_stream(e, &s);
 }
 
 /* Products by warp groups: for tiles with many columns, where the fragments of one warp would be read by many.
@@ -279,8 +297,7 @@ static void enumerate_wgmma(enumeration *e, mo_schedule s)
     if (s.p_axis < 0 || s.q_axis < 0 || s.tile[s.q_axis] < FEWEST_COLUMNS) return;
     s.copy = MO_COPY_TENSOR;
     s.wgmma = true;
-    for (s.stages = 1; s.stages <= 4; s.stages++)
-        for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+    for (s.stages = 1; s.stages <= 4; s.stages++) offer_shared(e, s);
 }
 
 /* A ring of boxes is refilled behind its use and needs no spare slab. */
@@ -288,12 +305,10 @@ static void enumerate_rings(enumeration *e, mo_schedule s)
 {
     enumerate_wgmma(e, s);
     if (s.warps_p > 4) return;
-    for (s.stages = 2; s.stages <= 4; s.stages++)
-        for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+    for (s.stages = 2; s.stages <= 4; s.stages++) offer_shared(e, s);
     for (int copy = MO_COPY_TENSOR; e->boxes && copy <= MO_COPY_DIRECT; copy++) {
         s.copy = (mo_copy)copy;
-        for (s.stages = 1; s.stages <= 3; s.stages++)
-            for (s.cluster = 1; s.cluster <= 2; s.cluster++) offer_stream(e, &s);
+        for (s.stages = 1; s.stages <= 3; s.stages++) offer_shared(e, s);
     }
 }
 

@@ -168,6 +168,31 @@ static void add_wgmma(maker *m)
     }
 }
 
+/* The same with a loop that three or four blocks share. */
+static const mo_mugraph *with_parts(maker *m, const mo_mugraph *graph, int parts)
+{
+    mo_mugraph *other = with_copy(m, graph, MO_COPY_ASYNC, 2);
+    for (int k = 0; other != NULL && k < graph->n_kernels; k++) {
+        mo_schedule *s = &other->kernels[k].schedule;
+        if (s->kind != MO_SCHEDULE_STREAM) continue;
+        s->copy = graph->kernels[k].schedule.copy;
+        s->wgmma = false;
+        s->cluster = 1;
+        s->parts = parts;
+        if (s->tile[s->loop_axis] > 32) s->tile[s->loop_axis] = 32;
+    }
+    return other;
+}
+
+static void add_parts(maker *m)
+{
+    for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++) {
+        const mo_mugraph *graph = with_parts(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, 3 + i % 2);
+        if (graph != NULL)
+            add(m, MO_GROUP_PARTS, graph, 90, SPECIAL_SET, mo_arena_printf(m->arena, "candidate %d with parts", i));
+    }
+}
+
 static void add_copies(maker *m)
 {
     for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++)
@@ -190,6 +215,7 @@ bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_low
                                      options->top_k + MO_SEARCH_BEYOND,
                                      options->top_k + MO_SEARCH_BEYOND,
                                      2 * (options->top_k + MO_SEARCH_BEYOND),
+                                     options->top_k + MO_SEARCH_BEYOND,
                                      options->top_k + MO_SEARCH_BEYOND};
     memset(result, 0, sizeof *result);
     for (int g = 0; g < MO_GROUPS; g++) result->list[g] = MO_NEW_ARRAY(arena, mo_candidate, capacity[g]);
@@ -199,5 +225,6 @@ bool mo_candidates_make(mo_arena *arena, const mo_program *program, const mo_low
         return false;
     add_copies(&m);
     add_wgmma(&m);
+    add_parts(&m);
     return true;
 }

@@ -16,6 +16,7 @@ typedef enum {
     MO_GROUP_SEARCH_80,
     MO_GROUP_COPIES, /* those for sm_90 with every way to copy their slabs; many have no text */
     MO_GROUP_WGMMA,  /* and with warp-group products, likewise */
+    MO_GROUP_PARTS,  /* and with blocks that share a loop */
     MO_GROUPS
 } mo_group;
 

@@ -142,6 +142,7 @@ static void fill_memory(const mo_subject *s, const memory *m, const mo_emitted *
         memcpy(m->inputs[i], s->contents[set][i], input_bytes(&p->tensors[i]));
     for (int o = 0; o < p->n_outputs; o++) memset(m->outputs[o], 0xff, output_bytes(output_of(p, o)));
     memset(m->workspace, 0xff, (size_t)emitted->workspace_bytes);
+    memset(m->workspace, 0, (size_t)emitted->zeroed_bytes);
 }
 
 /* ---- running ---- */

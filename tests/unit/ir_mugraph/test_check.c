@@ -79,6 +79,7 @@ static mo_schedule stream(void)
                          .row_axis = -1,
                          .loop_axis = K,
                          .cluster = 1,
+                         .parts = 1,
                          .groups = 2,
                          .warps_p = 1,
                          .warps_q = 1,

@@ -128,7 +128,7 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
                           .shared_bytes = launch.shared_bytes};
         memcpy(to->grid, launch.grid, sizeof to->grid);
         memcpy(to->block, launch.block, sizeof to->block);
-        to->n_args = mo_gen_parameters(arena, graph, kernel, &tensors, &written);
+        to->n_args = mo_gen_parameters(&gen, &tensors, &written);
         to->args = MO_NEW_ARRAY(arena, mo_arg, to->n_args + 3);
         for (int i = 0; i < to->n_args; i++) to->args[i] = argument(graph, offset, tensors[i]);
         if (launch.parts_bytes > 0) {

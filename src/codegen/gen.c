@@ -201,17 +201,18 @@ static void add_parameter(parameters *p, int tensor, bool written)
     p->written[p->count++] = written;
 }
 
-int mo_gen_parameters(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel, int **tensors,
-                      bool **written)
+int mo_gen_parameters(const mo_gen *gen, int **tensors, bool **written)
 {
+    const mo_kernel *kernel = gen->kernel;
     const mo_prim *g = kernel->body;
-    parameters p = {.graph = graph};
-    *tensors = p.tensors = MO_NEW_ARRAY(arena, int, g->n_nodes + g->n_savers + kernel->n_moves);
-    *written = p.written = MO_NEW_ARRAY(arena, bool, g->n_nodes + g->n_savers + kernel->n_moves);
+    parameters p = {.graph = gen->mugraph};
+    *tensors = p.tensors = MO_NEW_ARRAY(gen->arena, int, g->n_nodes + g->n_savers + kernel->n_moves);
+    *written = p.written = MO_NEW_ARRAY(gen->arena, bool, g->n_nodes + g->n_savers + kernel->n_moves);
     for (int i = 1; i < kernel->n_moves; i++) add_parameter(&p, kernel->moves[i], false);
     if (kernel->n_moves > 0) add_parameter(&p, kernel->moves[0], true);
     for (int i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].op == MO_OP_ITER) add_parameter(&p, g->nodes[i].access.tensor, false);
+        if (g->nodes[i].op == MO_OP_ITER && (gen->mapped == NULL || !gen->mapped[i]))
+            add_parameter(&p, g->nodes[i].access.tensor, false);
     for (int i = 0; i < g->n_savers; i++) add_parameter(&p, g->savers[i].access.tensor, true);
     return p.count;
 }
@@ -220,7 +221,7 @@ void mo_gen_open_kernel(mo_gen *gen)
 {
     int *tensors;
     bool *written;
-    int count = mo_gen_parameters(gen->arena, gen->mugraph, gen->kernel, &tensors, &written);
+    int count = mo_gen_parameters(gen, &tensors, &written);
     mo_str list = {0};
     for (int i = 0; i < count; i++) {
         const mo_mutensor *t = &gen->mugraph->tensors[tensors[i]];

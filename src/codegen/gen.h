@@ -25,6 +25,7 @@ typedef struct {
     int unique;         /* for names that must not clash */
     int n_maps;
     mo_gen_map *maps;
+    bool *mapped; /* by node: iterators that are read through a tensor map alone; NULL: none */
     const char *reason; /* why the kernel cannot be emitted; NULL so far */
 } mo_gen;
 
@@ -62,8 +63,7 @@ const char *mo_gen_tensor(mo_gen *gen, int tensor); /* symbol */
 void mo_gen_open_kernel(mo_gen *gen);
 
 /* Tensors of a kernel in the order of its parameters; returns their number. */
-int mo_gen_parameters(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel, int **tensors,
-                      bool **written);
+int mo_gen_parameters(const mo_gen *gen, int **tensors, bool **written);
 
 /* The emitters. Each writes one kernel and fills grid, block and shared_bytes; false with gen->reason. */
 typedef struct {

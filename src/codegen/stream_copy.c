@@ -70,9 +70,11 @@ void mo_stream_gen_maps(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
     gen->maps = MO_NEW_ARRAY(gen->arena, mo_gen_map, w->plan.n_tiles);
+    gen->mapped = MO_NEW_ARRAY(gen->arena, bool, gen->g->n_nodes);
     for (int i = 0; i < w->plan.n_tiles; i++) {
         const mo_tile *tile = &w->plan.tiles[i];
         if (tile->copy != MO_TILE_BOX) continue;
+        gen->mapped[tile->node] = true;
         const mo_prim_node *n = &gen->g->nodes[tile->node];
         int row_axis = tile->inner_rows ? tile->inner : tile->axis,
             col_axis = tile->inner_rows ? tile->axis : tile->inner;

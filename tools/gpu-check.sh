@@ -79,7 +79,7 @@ done <"$work/programs"
 
 # nvcc is slow and measures nothing: all at once. Then the self-checks, one at a time.
 xargs -P "$(nproc)" -I NAME sh -c "[ -f '$work/products/NAME.cu' ] && nvcc -arch=$arch -O3 -Xptxas -v -DMIRAGE_OPT_MAIN \
-    '$work/products/NAME.cu' -o '$work/NAME.demo' >'$work/NAME.nvcc' 2>&1" <"$work/names"
+    '$work/products/NAME.cu' -o '$work/NAME.demo' >'$work/NAME.nvcc' 2>&1; true" <"$work/names"
 while read -r name; do
     if [ -x "$work/$name.demo" ]; then
         timeout "$seconds" "$work/$name.demo" >"$work/$name.run" 2>&1 || echo "FAILED (exit $?)" >>"$work/$name.run"
@@ -87,19 +87,15 @@ while read -r name; do
     cat "$work/$name.nvcc" "$work/$name.run" >>"$log" 2>/dev/null
 done <"$work/names"
 
-# A sanitizer says what is wrong in its own words; the table says how many lines of errors there are.
-sanitize() {
-    timeout "$seconds" compute-sanitizer --tool "$1" --error-exitcode 9 "$work/$2.demo" >"$work/$2.$1" 2>&1
-    echo "exit $?" >>"$work/$2.$1"
-    { echo "== $1 $2"; cat "$work/$2.$1"; } >>"$log"
-}
+# Sanitizers measure nothing: several at once. What they say goes to the log.
 if [ "${MO_SANITIZE:-0}" = 1 ]; then
-    while read -r name; do
-        if [ -x "$work/$name.demo" ]; then
-            sanitize memcheck "$name"
-            sanitize racecheck "$name"
-        fi
-    done <"$work/names"
+    for tool in memcheck racecheck; do
+        xargs -P 6 -I NAME sh -c "[ -x '$work/NAME.demo' ] && { timeout $seconds compute-sanitizer --tool $tool \
+            --error-exitcode 9 '$work/NAME.demo'; echo \"exit \$?\"; } >'$work/NAME.$tool' 2>&1; true" <"$work/names"
+        while read -r name; do
+            { echo "== $tool $name"; cat "$work/$name.$tool"; } >>"$log" 2>/dev/null
+        done <"$work/names"
+    done
 fi
 
 python3 tools/gpu_table.py "$work" "$out" || failed=1

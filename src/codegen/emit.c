@@ -86,19 +86,39 @@ static bool emit_kernel(mo_gen *gen, mo_gen_launch *launch)
     return false;
 }
 
-static void describe_kernel(mo_str *out, const mo_kernel *kernel, mo_arena *arena)
+static void describe_axes(mo_str *out, const mo_prim *g, mo_axes axes, bool extents)
 {
-    mo_str body = {0};
-    mo_prim_print(&body, kernel->body);
-    (void)arena;
-    mo_str_printf(out, "/* Kernel %s\n", kernel->name);
-    for (const char *line = mo_str_text(&body); *line != '\0';) {
-        size_t length = strcspn(line, "\n");
-        mo_str_printf(out, " * %.*s\n", (int)length, line);
-        line += length + (line[length] == '\n');
+    const char *comma = "";
+    MO_FOR_AXES(a, axes) {
+        mo_str_printf(out, "%s%s", comma, g->axes[a].name);
+        if (extents) mo_str_printf(out, " %lld", (long long)g->axes[a].extent);
+        comma = ", ";
     }
+}
+
+/* The block graph in the names that the kernel uses: a line for each operator. */
+static void describe_kernel(mo_str *out, mo_gen *gen)
+{
+    const mo_prim *g = gen->g;
+    mo_axes used = 0;
+    for (int i = 0; i < g->n_nodes; i++) used |= g->nodes[i].axes;
+    mo_str_printf(out, "/* Kernel %s%s", gen->kernel->name, used != 0 ? ": axes " : "");
+    describe_axes(out, g, used, true);
+    mo_str_add(out, "\n");
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (g->nodes[i].op == MO_OP_ITER || g->nodes[i].op == MO_OP_CONST) continue;
+        mo_str_printf(out, " *   %s[", mo_gen_value_name(gen, i));
+        describe_axes(out, g, g->nodes[i].axes, false);
+        mo_str_printf(out, "] = %s\n", mo_gen_describe(gen, i));
+    }
+    const mo_kernel *kernel = gen->kernel;
+    for (int i = 0; i < kernel->n_moves; i++)
+        mo_str_printf(out, "%s%s%s", i == 0 ? " *   " : i == 1 ? " = moved " : ", ", mo_gen_tensor(gen, kernel->moves[i]),
+                      i + 1 == kernel->n_moves ? "\n" : "");
+    for (int s = 0; s < g->n_savers; s++)
+        mo_str_printf(out, " *   %s = %s\n", mo_gen_tensor(gen, g->savers[s].access.tensor),
+                      mo_gen_short_name(gen, g->savers[s].node));
     mo_str_add(out, " */\n");
-    mo_str_free(&body);
 }
 
 bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str *text, mo_emitted *emitted,
@@ -113,7 +133,7 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
         mo_gen_launch launch = {0};
         bool fits = emit_kernel(&gen, &launch);
         if (fits) {
-            describe_kernel(text, kernel, arena);
+            describe_kernel(text, &gen);
             mo_str_add(text, mo_str_text(&gen.text));
             mo_str_add(text, "\n");
         }

@@ -141,7 +141,7 @@ const char *mo_gen_value_name(mo_gen *gen, int node)
     return mo_arena_printf(gen->arena, "%s%d", mo_op_name(n->op), node);
 }
 
-static const char *short_name(mo_gen *gen, int node)
+const char *mo_gen_short_name(mo_gen *gen, int node)
 {
     const mo_prim_node *n = &gen->g->nodes[node];
     if (n->op == MO_OP_ITER) return mo_gen_tensor(gen, n->access.tensor);
@@ -153,8 +153,12 @@ const char *mo_gen_describe(mo_gen *gen, int node)
 {
     const mo_prim_node *n = &gen->g->nodes[node];
     mo_str out = {0};
-    mo_str_printf(&out, "%s(%s", mo_op_name(n->op), n->n_in > 0 ? short_name(gen, n->in[0]) : "");
-    if (n->n_in > 1) mo_str_printf(&out, ", %s", short_name(gen, n->in[1]));
+    mo_str_printf(&out, "%s(%s", mo_op_name(n->op), n->n_in > 0 ? mo_gen_short_name(gen, n->in[0]) : "");
+    if (n->n_in > 1) mo_str_printf(&out, ", %s", mo_gen_short_name(gen, n->in[1]));
+    if (n->op == MO_OP_CLAMP)
+        mo_str_printf(&out, ", %s, %s", mo_gen_number(gen, n->min), mo_gen_number(gen, n->max));
+    if (n->op == MO_OP_MASK) mo_str_printf(&out, ", offset %lld", (long long)n->mask_offset);
+    if (n->op == MO_OP_GELU) mo_str_add(&out, n->approximate_tanh ? ", tanh" : ", erf");
     mo_str_add(&out, ")");
     if (n->reduced != 0) mo_str_add(&out, " over");
     MO_FOR_AXES(a, n->reduced) mo_str_printf(&out, " %s", gen->g->axes[a].name);

@@ -50,6 +50,9 @@ const char *mo_gen_reduction(mo_op op);
 /* Name of the value of a node, from its operator: "div7". */
 const char *mo_gen_value_name(mo_gen *gen, int node);
 
+/* A node as an operand in comments: a tensor, a number, or the name of its value. */
+const char *mo_gen_short_name(mo_gen *gen, int node);
+
 /* What node `node` is, for a comment: "sum(t1 * t1) over k". */
 const char *mo_gen_describe(mo_gen *gen, int node);
 

@@ -52,7 +52,8 @@ static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, mo_emi
 static mo_arg argument(const mo_mugraph *graph, const int64_t *offset, int tensor)
 {
     if (offset[tensor] >= 0) return (mo_arg){MO_ARG_WORKSPACE, tensor, offset[tensor], NULL};
-    if (graph->tensors[tensor].output >= 0) return (mo_arg){MO_ARG_OUTPUT, graph->tensors[tensor].output, 0, NULL};
+    if (graph->tensors[tensor].output >= 0)
+        return (mo_arg){MO_ARG_OUTPUT, graph->tensors[tensor].output, 0, NULL};
     MO_CHECK(tensor < graph->program->n_inputs);
     return (mo_arg){MO_ARG_INPUT, tensor, 0, NULL};
 }
@@ -113,8 +114,11 @@ static void describe_kernel(mo_str *out, mo_gen *gen)
     }
     const mo_kernel *kernel = gen->kernel;
     for (int i = 0; i < kernel->n_moves; i++)
-        mo_str_printf(out, "%s%s%s", i == 0 ? " *   " : i == 1 ? " = moved " : ", ", mo_gen_tensor(gen, kernel->moves[i]),
-                      i + 1 == kernel->n_moves ? "\n" : "");
+        mo_str_printf(out, "%s%s%s",
+                      i == 0   ? " *   "
+                      : i == 1 ? " = moved "
+                               : ", ",
+                      mo_gen_tensor(gen, kernel->moves[i]), i + 1 == kernel->n_moves ? "\n" : "");
     for (int s = 0; s < g->n_savers; s++)
         mo_str_printf(out, " *   %s = %s\n", mo_gen_tensor(gen, g->savers[s].access.tensor),
                       mo_gen_short_name(gen, g->savers[s].node));

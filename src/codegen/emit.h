@@ -20,9 +20,9 @@ enum { MO_ARG_PARTS = -1, MO_ARG_ARRIVED = -2 }; /* sums (f32) and counters of b
 
 typedef struct {
     mo_arg_kind kind;
-    int index;      /* INPUT: program input; OUTPUT: position among the program's outputs; WORKSPACE: tensor, or
-                     * one of those above */
-    int64_t offset; /* bytes */
+    int index; /* INPUT: program input; OUTPUT: position among the program's outputs; WORKSPACE: tensor, or
+                * one of those above */
+    int64_t offset;           /* bytes */
     const mo_tensor_map *map; /* NULL: a pointer; otherwise a map of what lies there, passed by value */
 } mo_arg;
 
@@ -39,7 +39,8 @@ typedef struct {
     int n_launches;
     mo_launch *launches; /* in order */
     int64_t workspace_bytes;
-    int64_t zeroed_bytes; /* from its start: must be zero before the first launch; every launch leaves them so */
+    int64_t
+        zeroed_bytes; /* from its start: must be zero before the first launch; every launch leaves them so */
 } mo_emitted;
 
 /* Measured facts for the comment at the head of the file; NULL members are left out. */

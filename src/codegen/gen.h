@@ -22,10 +22,10 @@ typedef struct {
     int arch; /* 80, 90, ... */
     mo_str text;
     int indent;
-    int unique;         /* for names that must not clash */
+    int unique; /* for names that must not clash */
     int n_maps;
     mo_gen_map *maps;
-    bool *mapped; /* by node: iterators that are read through a tensor map alone; NULL: none */
+    bool *mapped;       /* by node: iterators that are read through a tensor map alone; NULL: none */
     const char *reason; /* why the kernel cannot be emitted; NULL so far */
 } mo_gen;
 

@@ -37,7 +37,8 @@ static void constants(mo_stream_gen *w)
     if (s->cluster > 1)
         mo_gen_line(gen, "constexpr int CLUSTER = %d; // blocks that share the loop", s->cluster);
     if (s->parts > 1)
-        mo_gen_line(gen, "constexpr int PARTS = %d; // blocks that share the loop; the last one finishes", s->parts);
+        mo_gen_line(gen, "constexpr int PARTS = %d; // blocks that share the loop; the last one finishes",
+                    s->parts);
     mo_gen_line(
         gen, "constexpr int WARPS_P = %d, WARPS_Q = %d; // warps of a group over the 16-side and the 8-side",
         s->warps_p, s->warps_q);
@@ -83,7 +84,8 @@ void mo_stream_gen_setup(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
     constants(w);
-    mo_gen_line(gen, "extern __shared__ __align__(%d) unsigned char mo_smem[];", w->plan.n_boxes > 0 ? 1024 : 128);
+    mo_gen_line(gen, "extern __shared__ __align__(%d) unsigned char mo_smem[];",
+                w->plan.n_boxes > 0 ? 1024 : 128);
     mo_gen_line(gen, "const int warp = threadIdx.x / 32, group = warp / (WARPS_P * WARPS_Q);");
     mo_gen_line(gen, "const int warp_p = warp %% WARPS_P, warp_q = warp / WARPS_P %% WARPS_Q;");
     mo_gen_line(gen, "const int g = threadIdx.x %% 32 / 4, t = threadIdx.x %% 4; // place in a fragment");
@@ -100,8 +102,7 @@ bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
 {
     mo_stream_gen w = {.gen = gen, .s = &gen->kernel->schedule};
     mo_plan_tensors tensors = mo_plan_tensors_of(gen->arena, gen->mugraph);
-    gen->reason =
-        mo_stream_plan_make(gen->arena, &tensors, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
+    gen->reason = mo_stream_plan_make(gen->arena, &tensors, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
     if (gen->reason != NULL) return false;
     w.group_threads = w.s->warps_p * w.s->warps_q * 32;
     w.value = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);

@@ -24,13 +24,14 @@ typedef struct {
 } mo_stream_gen;
 
 /* Pieces of the kernel in order. */
-void mo_stream_gen_setup(mo_stream_gen *w);  /* constants, thread and block indices, shared memory */
-void mo_stream_gen_copies(mo_stream_gen *w); /* what starts the copy of a slab and of resident tiles */
-void mo_stream_gen_maps(mo_stream_gen *w);   /* tensor maps among the kernel's parameters */
+void mo_stream_gen_setup(mo_stream_gen *w);    /* constants, thread and block indices, shared memory */
+void mo_stream_gen_copies(mo_stream_gen *w);   /* what starts the copy of a slab and of resident tiles */
+void mo_stream_gen_maps(mo_stream_gen *w);     /* tensor maps among the kernel's parameters */
 void mo_stream_gen_barriers(mo_stream_gen *w); /* mbarriers of this group */
-void mo_stream_gen_loop(mo_stream_gen *w);   /* ring, products, statistics */
-void mo_stream_gen_parts(mo_stream_gen *w);  /* combination over blocks that share the loop: one block goes on */
-void mo_stream_gen_tail(mo_stream_gen *w);   /* combination over groups, later products, stores */
+void mo_stream_gen_loop(mo_stream_gen *w);     /* ring, products, statistics */
+void mo_stream_gen_parts(
+    mo_stream_gen *w); /* combination over blocks that share the loop: one block goes on */
+void mo_stream_gen_tail(mo_stream_gen *w); /* combination over groups, later products, stores */
 
 /* Products whose reduced axis is `inner`, over `length` elements of it; inside the loop (slab of a ring) or
  * behind it. */
@@ -55,8 +56,8 @@ void mo_stream_gen_forget(mo_stream_gen *w); /* a new element: nothing is known 
 
 /* Under warp-group products every warp of a group takes its share of the 8-side for row statistics. */
 bool mo_stream_gen_spread(const mo_stream_gen *w, mo_side side);
-/* Opens the loop over this warp's fragments of one side for a statistic: variable i or j, and p or q the first
- * element. Returns the number of braces. */
+/* Opens the loop over this warp's fragments of one side for a statistic: variable i or j, and p or q the
+ * first element. Returns the number of braces. */
 int mo_stream_gen_open_stat(mo_stream_gen *w, int size, mo_side side);
 int mo_stream_gen_stat_fragments(const mo_stream_gen *w, int size, mo_side side);
 /* The same for products. */

@@ -92,7 +92,8 @@ void mo_stream_gen_loop(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
     const char *k = gen->g->axes[w->s->loop_axis].name;
-    bool boxes = w->plan.n_boxes > 0, ragged = w->plan.slabs % (w->s->groups * w->s->cluster * w->s->parts) != 0;
+    bool boxes = w->plan.n_boxes > 0,
+         ragged = w->plan.slabs % (w->s->groups * w->s->cluster * w->s->parts) != 0;
     declare_registers(w);
     mo_stream_gen_direct(w);
     mo_gen_line(gen, "for (int i = 0; i < %s; i++) start_copy(i);", boxes ? "STAGES" : "STAGES - 1");

@@ -144,8 +144,10 @@ static void fragment(products *p, int operand, mo_side side, const char *into)
     const mo_tile *tile = mo_stream_gen_tile(w, operand);
     if (tile->copy == MO_TILE_DIRECT) {
         const char *name = mo_stream_gen_tile_name(w, operand) + 2;
-        mo_gen_line(w->gen, "%s[0] = r_%s[j][kk / 32][kk / 16 %% 2 * 2], %s[1] = r_%s[j][kk / 32][kk / 16 %% 2 * 2 + 1];",
-                    into, name, into, name);
+        mo_gen_line(
+            w->gen,
+            "%s[0] = r_%s[j][kk / 32][kk / 16 %% 2 * 2], %s[1] = r_%s[j][kk / 32][kk / 16 %% 2 * 2 + 1];",
+            into, name, into, name);
         return;
     }
     if (p->loop && w->plan.n_direct > 0) {
@@ -353,8 +355,10 @@ static const char *wgmma_operand(products *p, int operand, mo_side side)
     const char *row = side == MO_SIDE_P ? "(warp_p / 4 * 4 + i * WARPS_P) * 16" : "0";
     int panel = tile->rows * 64;
     if (!tile->inner_rows)
-        return mo_arena_printf(w->gen->arena, "mo_wgmma_rows(%s + kk / 64 * %d + kk %% 64 + %s * 64)", name, panel, row);
-    return mo_arena_printf(w->gen->arena, "mo_wgmma_columns<%d>(%s + %s / 64 * %d + kk * 64)", panel * 2, name, row, panel);
+        return mo_arena_printf(w->gen->arena, "mo_wgmma_rows(%s + kk / 64 * %d + kk %% 64 + %s * 64)", name,
+                               panel, row);
+    return mo_arena_printf(w->gen->arena, "mo_wgmma_columns<%d>(%s + %s / 64 * %d + kk * 64)", panel * 2,
+                           name, row, panel);
 }
 
 static void wgmma_product(products *p, int n)
@@ -365,8 +369,9 @@ static void wgmma_product(products *p, int n)
     int left = operand_of(w, n, MO_SIDE_P), right = operand_of(w, n, MO_SIDE_Q);
     mo_gen_line(gen, "#pragma unroll");
     mo_gen_line(gen, "for (int i = 0; i < %d; i++)", accum->p_size / 16 / w->s->warps_p);
-    mo_gen_line(gen, "mo_wgmma_%s_n%d<%d, %d>(%s[i], %s, %s);", w->plan.roles.mma_dtype == MO_F16 ? "f16" : "bf16",
-                accum->q_size, mo_stream_gen_tile(w, left)->inner_rows, mo_stream_gen_tile(w, right)->inner_rows,
+    mo_gen_line(gen, "mo_wgmma_%s_n%d<%d, %d>(%s[i], %s, %s);",
+                w->plan.roles.mma_dtype == MO_F16 ? "f16" : "bf16", accum->q_size,
+                mo_stream_gen_tile(w, left)->inner_rows, mo_stream_gen_tile(w, right)->inner_rows,
                 mo_stream_gen_accum_name(w, w->plan.accum_of[n]), wgmma_operand(p, left, MO_SIDE_P),
                 wgmma_operand(p, right, MO_SIDE_Q));
 }
@@ -388,7 +393,8 @@ static void wgmma_statistics(products *p)
             int loops = mo_stream_gen_open_stat(w, size, side);
             mo_gen_line(gen, "unsigned f[%d];", side == MO_SIDE_P ? 4 : 2);
             fragment(p, operand, side, "f");
-            remember_fragment(w, operand, side, mo_arena_printf(gen->arena, "mo_frag_get<%s>(f[r], h)", type));
+            remember_fragment(w, operand, side,
+                              mo_arena_printf(gen->arena, "mo_frag_get<%s>(f[r], h)", type));
             statistics(p, side, size, operand);
             mark_done(w, side, size, operand, done);
             w->fragment[operand] = NULL;

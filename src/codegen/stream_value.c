@@ -37,7 +37,8 @@ static int open_loop(mo_stream_gen *w, int size, mo_side side, bool spread)
     int warps = by == 'p' ? w->s->warps_p : w->s->warps_q, fragments = mo_stream_gen_fragments(w, size, side);
     mo_gen_line(gen, "#pragma unroll");
     mo_gen_line(gen, "for (int %c = 0; %c < %d; %c++) {", i, i, (fragments + warps - 1) / warps, i);
-    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", first, by, i, by == 'p' ? 'P' : 'Q', p ? 16 : 8);
+    mo_gen_line(gen, "const int %c = (warp_%c + %c * WARPS_%c) * %d;", first, by, i, by == 'p' ? 'P' : 'Q',
+                p ? 16 : 8);
     if (fragments % warps == 0) return 1;
     mo_gen_line(gen, "if (%c < %d) {", first, size);
     return 2;
@@ -109,7 +110,8 @@ static const char *tile_element(mo_stream_gen *w, const mo_tile *tile)
     MO_CHECK(tile->copy != MO_TILE_DIRECT);
     if (tile->swizzle > 0)
         return mo_arena_printf(w->gen->arena, "mo_load(%s + %s::at(%s, %s))",
-                               mo_stream_gen_tile_name(w, tile->node), mo_stream_gen_layout(w, tile), row, col);
+                               mo_stream_gen_tile_name(w, tile->node), mo_stream_gen_layout(w, tile), row,
+                               col);
     return mo_arena_printf(w->gen->arena, "mo_load(%s + (%s) * %d + %s)",
                            mo_stream_gen_tile_name(w, tile->node), row, tile->stride, col);
 }
@@ -144,7 +146,8 @@ static const char *accumulated(mo_stream_gen *w, int node)
         return name;
     }
     mo_gen_line(gen, "float %s[1];", name);
-    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + %s);", accum->q_size * accum->stride, name, name, at);
+    mo_gen_line(gen, "mo_sum_parts<GROUPS, %d>(%s, part_%s + %s);", accum->q_size * accum->stride, name, name,
+                at);
     return mo_arena_printf(gen->arena, "%s[0]", name);
 }
 

@@ -1,9 +1,9 @@
 /* STREAM: launch, then for each wave of blocks a fixed cost, then the cubic mean-like sum of five times that
  * overlap imperfectly: device memory, L2, the chain of iterations of one group, the issue slots of one SM,
- * and the waits for slabs. Beside them stand what overlaps with nothing: products over axes that a block holds
- * whole, the exchanges between groups and between a pair of blocks, registers that do not suffice, and more
- * bytes in flight than help. The constants were fitted to 849 schedules of fourteen programs measured on an
- * H200 (docs/performance.md), those of copies by threads to 376 others; bandwidths and rates scale by the
+ * and the waits for slabs. Beside them stand what overlaps with nothing: products over axes that a block
+ * holds whole, the exchanges between groups and between a pair of blocks, registers that do not suffice, and
+ * more bytes in flight than help. The constants were fitted to 849 schedules of fourteen programs measured on
+ * an H200 (docs/performance.md), those of copies by threads to 376 others; bandwidths and rates scale by the
  * device table. */
 #include "cost/model.h"
 
@@ -15,25 +15,26 @@
 #define L2_PERMILLE 463  /* of the time that the table's L2 bandwidth takes: blocks ask for the same lines */
 #define STEP_PS 42500    /* one k16 step of a warp: ldmatrix to mma */
 #define STEP_PS_PER_ACC 1780
-#define HELD_STEP_NS 806 /* a k16 step over an axis that is held whole: its operands come from memory unstaged */
-#define COPY_PS 4753     /* for each 16-byte copy of a thread */
-#define DIRECT_PS 67400  /* for each 16-byte load of a direct operand */
-#define ISSUE_PS 21400   /* issue slots of a k16 step */
+#define HELD_STEP_NS \
+    806              /* a k16 step over an axis that is held whole: its operands come from memory unstaged */
+#define COPY_PS 4753 /* for each 16-byte copy of a thread */
+#define DIRECT_PS 67400 /* for each 16-byte load of a direct operand */
+#define ISSUE_PS 21400  /* issue slots of a k16 step */
 #define ISSUE_PS_PER_ACC 810
 #define ISSUE_PS_PER_COPY 10380
 #define ISSUE_PS_PER_DIRECT 80000
-#define WGMMA_SLAB_NS 150    /* from a slab that has come to one that is free */
-#define WGMMA_PS_PER_ACC 610 /* a k16 step of a warp group, for each accumulator of a thread */
-#define EXCHANGE_PS 26       /* of an accumulator of a block through shared memory, behind the loop */
-#define CLUSTER_NS 1372      /* two cluster barriers */
-#define CLUSTER_PS 160       /* of an accumulator that a pair of blocks exchanges */
-#define PARTS_NS 1400        /* sums to device memory, a counter, and back */
-#define PARTS_PS 40          /* of an accumulator that one block leaves for another */
-#define SPILL_PS 27900       /* for each step and missing register */
-#define IN_FLIGHT_BYTES 98304 /* of one SM that help */
+#define WGMMA_SLAB_NS 150         /* from a slab that has come to one that is free */
+#define WGMMA_PS_PER_ACC 610      /* a k16 step of a warp group, for each accumulator of a thread */
+#define EXCHANGE_PS 26            /* of an accumulator of a block through shared memory, behind the loop */
+#define CLUSTER_NS 1372           /* two cluster barriers */
+#define CLUSTER_PS 160            /* of an accumulator that a pair of blocks exchanges */
+#define PARTS_NS 1400             /* sums to device memory, a counter, and back */
+#define PARTS_PS 40               /* of an accumulator that one block leaves for another */
+#define SPILL_PS 27900            /* for each step and missing register */
+#define IN_FLIGHT_BYTES 98304     /* of one SM that help */
 #define IN_FLIGHT_PS_PER_KB 10850 /* for those beyond */
 #define IN_FLIGHT_WGMMA_PS_PER_KB 2100
-#define REGISTERS_PER_THREAD 60  /* beside the accumulators */
+#define REGISTERS_PER_THREAD 60 /* beside the accumulators */
 
 static int64_t max64(int64_t a, int64_t b)
 {
@@ -185,9 +186,10 @@ static int64_t held_steps(const mo_prim *g, const mo_schedule *s)
 
 /* How a STREAM schedule fills the processors. */
 typedef struct {
-    int64_t resident, waves, active, per_sm; /* blocks: on one SM at once, rounds, at once, on one SM in all */
-    int64_t iterations, steps, held;         /* of one group */
-    int64_t flying;                          /* slabs under way in a ring */
+    int64_t resident, waves, active,
+        per_sm;                      /* blocks: on one SM at once, rounds, at once, on one SM in all */
+    int64_t iterations, steps, held; /* of one group */
+    int64_t flying;                  /* slabs under way in a ring */
 } stream_use;
 
 static stream_use use_of(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
@@ -247,7 +249,8 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
                            const mo_kernel_facts *f)
 {
     stream_use u = use_of(c, g, s, f);
-    int64_t in_flight = min64(u.resident, u.per_sm) * s->groups * min64(u.flying, u.iterations) * f->stage_bytes;
+    int64_t in_flight =
+        min64(u.resident, u.per_sm) * s->groups * min64(u.flying, u.iterations) * f->stage_bytes;
     int64_t ps = u.held * u.waves * HELD_STEP_NS * 1000, exchanged = f->accumulators * s->threads;
     if (s->cluster > 1) ps += CLUSTER_NS * 1000 + CLUSTER_PS * exchanged / s->groups;
     if (s->parts > 1) ps += PARTS_NS * 1000 + PARTS_PS * (s->parts + 1) * exchanged / s->groups;

@@ -221,8 +221,9 @@ static void print_schedule(mo_str *out, const mo_kernel *kernel)
         mo_str_printf(out, " row %s lanes %d vector %d%s%s", kernel->body->axes[s->row_axis].name, s->lanes,
                       s->vector, s->resident ? " resident" : "", s->rows_fast ? " rows-fast" : "");
     if (s->kind == MO_SCHEDULE_STREAM)
-        mo_str_printf(out, " cluster %d parts %d groups %d warps %dx%d stages %d copy %s%s", s->cluster, s->parts, s->groups,
-                      s->warps_p, s->warps_q, s->stages, mo_copy_name(s->copy), s->wgmma ? " wgmma" : "");
+        mo_str_printf(out, " cluster %d parts %d groups %d warps %dx%d stages %d copy %s%s", s->cluster,
+                      s->parts, s->groups, s->warps_p, s->warps_q, s->stages, mo_copy_name(s->copy),
+                      s->wgmma ? " wgmma" : "");
     if (s->kind == MO_SCHEDULE_CHAIN)
         mo_str_printf(out, " groups %d warps %d stages %d", s->groups, s->warps_p, s->stages);
     if (s->kind == MO_SCHEDULE_BLOCK) mo_str_printf(out, " stages %d", s->stages);
@@ -257,10 +258,9 @@ void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
 static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
 {
     const mo_schedule *s = &kernel->schedule;
-    const int facts[] = {s->kind,     s->threads, s->row_axis,  s->lanes,   s->rows_fast,
-                         s->resident, s->vector,  s->loop_axis, s->cluster, s->groups,
-                         s->warps_p,  s->warps_q, s->stages,    s->p_axis,  s->q_axis,
-                         s->copy,     s->wgmma,   s->parts};
+    const int facts[] = {s->kind,   s->threads,   s->row_axis, s->lanes,  s->rows_fast, s->resident,
+                         s->vector, s->loop_axis, s->cluster,  s->groups, s->warps_p,   s->warps_q,
+                         s->stages, s->p_axis,    s->q_axis,   s->copy,   s->wgmma,     s->parts};
     mo_str_add_bytes(bytes, facts, sizeof facts);
     for (int a = 0; a < kernel->body->n_axes; a++) {
         const int64_t place[] = {s->place[a], s->tile[a]};

@@ -19,7 +19,7 @@ typedef enum {
 
 /* How the slabs of a STREAM kernel come to a block. */
 typedef enum {
-    MO_COPY_ASYNC, /* asynchronous copies of up to 16 bytes by every thread */
+    MO_COPY_ASYNC,  /* asynchronous copies of up to 16 bytes by every thread */
     MO_COPY_TENSOR, /* sm_90: boxes by the tensor copy engine, wherever a tile allows it */
     MO_COPY_DIRECT  /* the same; operands of the 8-side go straight from memory to registers where they can */
 } mo_copy;
@@ -51,14 +51,14 @@ typedef struct {
     int loop_axis; /* the axis that is streamed, or -1 (BLOCK); its tile is the slab of one iteration */
     int cluster;   /* blocks that share the loop axis and combine through distributed shared memory:
                     * 1 or 2 */
-    int parts;     /* STREAM: blocks that share the loop axis and combine through device memory; the block that
-                    * comes last does it */
-    int groups;    /* warp groups, each with its own slabs of the loop axis and its own ring */
+    int parts;  /* STREAM: blocks that share the loop axis and combine through device memory; the block that
+                 * comes last does it */
+    int groups; /* warp groups, each with its own slabs of the loop axis and its own ring */
     int warps_p, warps_q; /* warps of a group over the tile's m16 and n8 side */
     int stages;           /* slabs in flight in each ring (BLOCK: of the block) */
     int p_axis, q_axis;   /* grid axes on the m16 and the n8 side of the mma, or -1 */
     mo_copy copy;         /* STREAM */
-    bool wgmma;           /* STREAM, sm_90: products by groups of four warps that read shared memory themselves */
+    bool wgmma; /* STREAM, sm_90: products by groups of four warps that read shared memory themselves */
 } mo_schedule;
 
 typedef struct {

@@ -49,7 +49,8 @@ int64_t mo_kernel_iterations(const mo_kernel *kernel)
     for (int a = 0; a < kernel->body->n_axes; a++) {
         if (schedule->place[a] != MO_PLACE_LOOP || schedule->tile[a] <= 0) continue;
         int64_t slabs = (kernel->body->axes[a].extent + schedule->tile[a] - 1) / schedule->tile[a];
-        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM  ? (int64_t)schedule->groups * schedule->cluster * schedule->parts
+        int64_t shared = schedule->kind == MO_SCHEDULE_STREAM
+                             ? (int64_t)schedule->groups * schedule->cluster * schedule->parts
                          : schedule->kind == MO_SCHEDULE_CHAIN ? schedule->groups
                                                                : 1;
         product *= (slabs + shared - 1) / shared;

@@ -1,7 +1,7 @@
 #include "optimize/direct.h"
 
-#define LOAD 8      /* elements of 16 bits in one load */
-#define GROUP 32    /* elements of the loop axis that share a load of each lane */
+#define LOAD 8       /* elements of 16 bits in one load */
+#define GROUP 32     /* elements of the loop axis that share a load of each lane */
 #define MOST_LOADS 8 /* of a lane for one slab: four registers each, twice */
 
 static mo_tile *tile_of(mo_stream_plan *plan, int node)
@@ -36,7 +36,8 @@ static bool used_plainly(const mo_prim *g, const mo_stream_plan *plan, int itera
     for (int i = iterator + 1; i < g->n_nodes; i++) {
         const mo_prim_node *n = &g->nodes[i];
         mo_stream_role role = plan->roles.role[i];
-        if (role == MO_ROLE_STAT && depends_on(g, i, iterator) && !alone_in(g, plan, i, iterator)) return false;
+        if (role == MO_ROLE_STAT && depends_on(g, i, iterator) && !alone_in(g, plan, i, iterator))
+            return false;
         if (role != MO_ROLE_ACCUM) continue;
         for (int j = 0; j < 2; j++)
             if (n->in[j] != iterator && depends_on(g, n->in[j], iterator)) return false;
@@ -47,7 +48,8 @@ static bool used_plainly(const mo_prim *g, const mo_stream_plan *plan, int itera
 static bool aligned(const mo_plan_tensors *tensors, const mo_kernel *kernel, const mo_tile *tile)
 {
     const mo_prim_node *n = &kernel->body->nodes[tile->node];
-    bool ok = (tensors->offset == NULL || tensors->offset[n->access.tensor] % LOAD == 0) && n->access.stride[tile->inner] == 1;
+    bool ok = (tensors->offset == NULL || tensors->offset[n->access.tensor] % LOAD == 0) &&
+              n->access.stride[tile->inner] == 1;
     MO_FOR_AXES(a, n->axes)
         if (a != tile->inner) ok &= n->access.stride[a] % LOAD == 0;
     return ok && mo_dtype_size(tile->dtype) == 2;
@@ -60,7 +62,8 @@ static bool few_loads(const mo_kernel *kernel, const mo_stream_plan *plan, const
 }
 
 /* The 8-side operand of this product, if it can be direct. */
-static mo_tile *candidate(const mo_plan_tensors *tensors, const mo_kernel *kernel, mo_stream_plan *plan, int product)
+static mo_tile *candidate(const mo_plan_tensors *tensors, const mo_kernel *kernel, mo_stream_plan *plan,
+                          int product)
 {
     const mo_prim *g = kernel->body;
     const mo_prim_node *n = &g->nodes[product];

@@ -137,8 +137,7 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     tile.row_step = tile.inner_rows ? inner_step : axis_step;
     tile.col_step = tile.inner_rows ? axis_step : inner_step;
     tile.stride = padded_stride(tile.cols, tile.dtype);
-    choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent,
-                offset_of(p, node));
+    choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent, offset_of(p, node));
     if (p->kernel->schedule.copy != MO_COPY_ASYNC && inner == p->kernel->schedule.loop_axis)
         choose_box(p, &tile);
     return tile;
@@ -339,7 +338,8 @@ static bool is_wgmma_tile(const mo_stream_plan *plan, int node)
 {
     for (int i = 0; i < plan->n_tiles; i++)
         if (plan->tiles[i].node == node)
-            return plan->tiles[i].copy == MO_TILE_BOX && plan->tiles[i].panel == 64 && plan->tiles[i].swizzle == 128;
+            return plan->tiles[i].copy == MO_TILE_BOX && plan->tiles[i].panel == 64 &&
+                   plan->tiles[i].swizzle == 128;
     return false;
 }
 
@@ -355,7 +355,8 @@ static const char *check_wgmma(const planner *p)
             return "a warp-group product of an operand that is no swizzled box";
         if (accum->p_axis < 0 || accum->q_axis < 0 || accum->p_size % (16 * p->kernel->schedule.warps_p) != 0)
             return "a warp-group product of less than 64 rows for each warp group";
-        if (accum->q_size != 64 && accum->q_size != 128) return "a warp-group product of neither 64 nor 128 columns";
+        if (accum->q_size != 64 && accum->q_size != 128)
+            return "a warp-group product of neither 64 nor 128 columns";
     }
     return NULL;
 }
@@ -364,7 +365,8 @@ static const char *check_wgmma(const planner *p)
 static void place_parts(mo_stream_plan *plan)
 {
     for (int i = 0; i < plan->n_stats; i++) plan->part_floats += plan->stats[i].size;
-    for (int i = 0; i < plan->n_accums; i++) plan->part_floats += plan->accums[i].q_size * plan->accums[i].stride;
+    for (int i = 0; i < plan->n_accums; i++)
+        plan->part_floats += plan->accums[i].q_size * plan->accums[i].stride;
 }
 
 static const char *check_schedule(const planner *p)
@@ -404,7 +406,8 @@ const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors,
     plan->barrier_offset = round_up(plan->resident_bytes + work, 8);
     plan->last_offset = plan->barrier_offset + (plan->n_boxes > 0 ? 8 * s->stages * s->groups : 0);
     plan->shared_bytes = plan->last_offset + (s->parts > 1 ? 8 : 0);
-    if (s->parts > 1 && plan->n_between > 0) return "a loop shared by blocks in front of products over whole axes";
+    if (s->parts > 1 && plan->n_between > 0)
+        return "a loop shared by blocks in front of products over whole axes";
     if (s->copy != MO_COPY_ASYNC && plan->n_boxes == 0) return "no tile that a tensor copy could fill";
     if (s->copy == MO_COPY_DIRECT && plan->n_direct == 0) return "no operand that registers could take";
     if (plan->n_boxes == 0 && s->stages < 2) return "a ring of one slab";

@@ -22,7 +22,8 @@ typedef enum {
 } mo_tile_copy;
 
 /* A tile in shared memory: rows of `stride` elements, padded to an odd number of 16-byte chunks; boxes are
- * dense: panels of `panel` columns one behind the other, with a swizzle of as many bytes as a row has or none.
+ * dense: panels of `panel` columns one behind the other, with a swizzle of as many bytes as a row has or
+ * none.
  */
 typedef struct {
     int node;        /* iterator, or the value of an intermediate tile */
@@ -64,17 +65,17 @@ typedef struct {
     mo_tile *between; /* intermediate tiles, made from accumulated values */
     mo_accum *accums;
     mo_stat *stats;
-    int *accum_of; /* node -> accumulator that it feeds or is, or -1 */
+    int *accum_of;                   /* node -> accumulator that it feeds or is, or -1 */
     int n_boxes, n_chunks, n_direct; /* streamed tiles of each kind; the rest is copied element by element */
-    int box_bytes;         /* of a stage */
-    int part_floats;       /* of a block that shares the loop with others, in device memory */
-    int last_offset;       /* of the word that says whether this block comes last */
-    int barrier_offset;    /* of the groups' mbarriers, one for each stage */
+    int box_bytes;                   /* of a stage */
+    int part_floats;                 /* of a block that shares the loop with others, in device memory */
+    int last_offset;                 /* of the word that says whether this block comes last */
+    int barrier_offset;              /* of the groups' mbarriers, one for each stage */
     int stage_bytes, ring_bytes, resident_bytes, tail_bytes, shared_bytes;
 } mo_stream_plan;
 
-/* What a plan asks of tensors, by number: the stored type, and in elements where a window begins in the memory
- * that it is part of (NULL: no windows). */
+/* What a plan asks of tensors, by number: the stored type, and in elements where a window begins in the
+ * memory that it is part of (NULL: no windows). */
 typedef struct {
     const mo_dtype *dtype;
     const int64_t *offset;

@@ -140,21 +140,22 @@ static bool read_mechanism(const mo_reader *r, const mo_json *object, mo_copy *c
 static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
 {
     static const char *const keys[] = {"kind",    "threads", "loop_axis", "cluster", "groups",
-                                       "warps_p", "warps_q", "stages",    "p_axis",  "q_axis", "copy",
-                                       "parts",   "wgmma"};
+                                       "warps_p", "warps_q", "stages",    "p_axis",  "q_axis",
+                                       "copy",    "parts",   "wgmma"};
     const mo_reader *r = &m->reader;
     mo_schedule *s = &kernel->schedule;
     s->row_axis = -1;
     return mo_reader_check_keys(r, object, "a stream schedule", keys, sizeof keys / sizeof keys[0]) &&
            read_role(m, object, "loop_axis", false, kernel->body, &s->loop_axis) &&
-           read_count(r, object, "cluster", 16, &s->cluster) && read_count(r, object, "parts", MOST_PARTS, &s->parts) &&
+           read_count(r, object, "cluster", 16, &s->cluster) &&
+           read_count(r, object, "parts", MOST_PARTS, &s->parts) &&
            read_count(r, object, "groups", MOST_WARPS, &s->groups) &&
            read_count(r, object, "warps_p", MOST_WARPS, &s->warps_p) &&
            read_count(r, object, "warps_q", MOST_WARPS, &s->warps_q) &&
            read_count(r, object, "stages", MOST_WARPS, &s->stages) &&
            read_role(m, object, "p_axis", true, kernel->body, &s->p_axis) &&
-           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis) && read_mechanism(r, object, &s->copy) &&
-           read_bool(r, object, "wgmma", &s->wgmma);
+           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis) &&
+           read_mechanism(r, object, &s->copy) && read_bool(r, object, "wgmma", &s->wgmma);
 }
 
 static bool read_chain(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)

@@ -34,8 +34,8 @@ typedef struct {
     const int64_t *output_bytes;
     int64_t workspace_bytes;
     int64_t zeroed_bytes; /* from its start: zero before the first launch */
-    mo_job_facts *facts; /* filled on load, one for each launch; or NULL */
-    uint32_t slot;       /* set by mo_bench_add_job */
+    mo_job_facts *facts;  /* filled on load, one for each launch; or NULL */
+    uint32_t slot;        /* set by mo_bench_add_job */
     uint64_t generation;
 } mo_job;
 

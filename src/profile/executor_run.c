@@ -53,7 +53,8 @@ bool mo_exec_buffers(mo_executor *x, mo_exec_job *job)
     }
     return job->workspace_memory != 0 ||
            (mo_gpu_alloc(&x->gpu, &job->workspace_memory, job->workspace.total, &x->error) &&
-            mo_gpu_fill(&x->gpu, job->workspace_memory + job->workspace.offset[0], 0, job->zeroed, &x->error));
+            mo_gpu_fill(&x->gpu, job->workspace_memory + job->workspace.offset[0], 0, job->zeroed,
+                        &x->error));
 }
 
 /* True if everything outside the buffers still is 0xFF. */
@@ -117,11 +118,12 @@ static bool run_poisoned(mo_executor *x, mo_exec_job *job, uint32_t set)
     mo_cu_pointer *inputs = calloc((size_t)data->layout.n + 1, sizeof *inputs);
     if (inputs == NULL) MO_BUG("out of memory");
     mo_exec_set_places(data, set, inputs);
-    bool ok = mo_gpu_fill(&x->gpu, job->output_memory, 0xff, job->outputs.total, &x->error) &&
-              mo_gpu_fill(&x->gpu, job->workspace_memory, 0xff, job->workspace.total, &x->error) &&
-              mo_gpu_fill(&x->gpu, job->workspace_memory + job->workspace.offset[0], 0, job->zeroed, &x->error) &&
-              mo_exec_launch(x, job, inputs, job->output_memory) &&
-              mo_gpu_synchronize(&x->gpu, "running the kernels", &x->error);
+    bool ok =
+        mo_gpu_fill(&x->gpu, job->output_memory, 0xff, job->outputs.total, &x->error) &&
+        mo_gpu_fill(&x->gpu, job->workspace_memory, 0xff, job->workspace.total, &x->error) &&
+        mo_gpu_fill(&x->gpu, job->workspace_memory + job->workspace.offset[0], 0, job->zeroed, &x->error) &&
+        mo_exec_launch(x, job, inputs, job->output_memory) &&
+        mo_gpu_synchronize(&x->gpu, "running the kernels", &x->error);
     free(inputs);
     return ok;
 }

@@ -251,7 +251,8 @@ static bool plans(enumeration *e, const mo_schedule *s)
     mo_kernel kernel = {.name = "", .program_node = -1, .body = e->body, .schedule = *s};
     mo_plan_tensors tensors = {e->context->tensor_dtype, NULL};
     mo_stream_plan plan;
-    bool ok = mo_stream_plan_make(e->arena, &tensors, &kernel, e->context->device->shared_per_block, &plan) == NULL;
+    bool ok =
+        mo_stream_plan_make(e->arena, &tensors, &kernel, e->context->device->shared_per_block, &plan) == NULL;
     mo_arena_reset(e->arena, mark);
     return ok;
 }
@@ -273,8 +274,8 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
     insert_at(e, s, cost);
 }
 
-/* The loop on one block or a pair, or, where the tiles leave most of the processors idle, on more: as many blocks
- * as run at once. */
+/* The loop on one block or a pair, or, where the tiles leave most of the processors idle, on more: as many
+ * blocks as run at once. */
 static void offer_shared(enumeration *e, mo_schedule s)
 {
     enum { MOST_PARTS = 16 };
@@ -288,7 +289,8 @@ static void offer_shared(enumeration *e, mo_schedule s)
         if (blocks * s.parts <= e->context->device->sms && slabs >= s.parts * s.groups) offer_stream(e, &s);
 }
 
-/* Products by warp groups: for tiles with many columns, where the fragments of one warp would be read by many.
+/* Products by warp groups: for tiles with many columns, where the fragments of one warp would be read by
+ * many.
  */
 static void enumerate_wgmma(enumeration *e, mo_schedule s)
 {

@@ -37,6 +37,7 @@ typedef struct {
     structure *structures, *beyond; /* emittable; better, but not emittable */
     int n_structures, n_beyond;
     mo_pool *pool;
+    int64_t copies_ns;  /* of the copies that every graph has */
     mo_hash128 *hashes; /* of the candidates */
     int *structure_of;  /* of the candidates */
 } search;
@@ -153,6 +154,14 @@ static bool verified(const search *s, const mo_mugraph *graph, mo_verify_report 
     return mo_verify_mugraph(s->program, graph, &options, report) == MO_EQUAL_TESTED;
 }
 
+static mo_mugraph *assemble(const search *s, const mo_partition *const *partitions, const int *choice,
+                            bool symbolic)
+{
+    mo_mugraph *graph = mo_assemble(s->arena, s->program, s->lowered, partitions, choice, symbolic);
+    graph->cost_ns += s->copies_ns;
+    return graph;
+}
+
 /* Every candidate is checked again whole: a graph that breaks the rules is a defect of this program. */
 static void check(const search *s, const mo_mugraph *graph)
 {
@@ -219,15 +228,12 @@ static void add_schedules(search *s, int index, int share)
     const structure *from = &s->structures[index];
     int n = s->lowered->n_subprograms, at = 0;
     int *choice = MO_NEW_ARRAY(s->arena, int, from->n_kernels + 1);
-    insert_candidate(s, mo_assemble(s->arena, s->program, s->lowered, from->partitions, choice, false), index,
-                     share);
+    insert_candidate(s, assemble(s, from->partitions, choice, false), index, share);
     for (int i = 0; i < n; i++)
         for (int k = 0; from->partitions[i] != NULL && k < from->partitions[i]->n_kernels; k++, at++)
             for (int c = 1; c < from->partitions[i]->kernels[k].n_choices; c++) {
                 choice[at] = c;
-                insert_candidate(
-                    s, mo_assemble(s->arena, s->program, s->lowered, from->partitions, choice, false), index,
-                    share);
+                insert_candidate(s, assemble(s, from->partitions, choice, false), index, share);
                 choice[at] = 0;
             }
 }
@@ -249,8 +255,7 @@ static void verify_and_rank(search *s)
             break;
         }
         structure *candidate = &s->structures[i];
-        mo_mugraph *symbolic =
-            mo_assemble(s->arena, s->program, s->lowered, candidate->partitions, NULL, true);
+        mo_mugraph *symbolic = assemble(s, candidate->partitions, NULL, true);
         candidate->equal = verified(s, symbolic, &candidate->equivalence);
         counts->verified += candidate->equal;
         counts->rejected += !candidate->equal;
@@ -267,16 +272,14 @@ static void add_beyond(search *s)
     mo_search_result *r = s->result;
     for (int i = 0, added = 0; i < s->n_beyond && added < MO_SEARCH_BEYOND && !stopped(s); i++) {
         if (r->n_candidates > 0 && s->beyond[i].cost_ns >= r->candidates[0]->cost_ns) return;
-        mo_mugraph *symbolic =
-            mo_assemble(s->arena, s->program, s->lowered, s->beyond[i].partitions, NULL, true);
+        mo_mugraph *symbolic = assemble(s, s->beyond[i].partitions, NULL, true);
         mo_verify_report *equivalence = &r->equivalence[r->n_candidates];
         if (!verified(s, symbolic, equivalence)) {
             s->result->counts.rejected++;
             continue;
         }
         s->result->counts.verified++;
-        mo_mugraph *graph =
-            mo_assemble(s->arena, s->program, s->lowered, s->beyond[i].partitions, NULL, false);
+        mo_mugraph *graph = assemble(s, s->beyond[i].partitions, NULL, false);
         check(s, graph);
         s->hashes[r->n_candidates] = mo_mugraph_hash(graph);
         r->candidates[r->n_candidates++] = graph;
@@ -323,6 +326,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     s.hashes = MO_NEW_ARRAY(arena, mo_hash128, room);
     s.structure_of = MO_NEW_ARRAY(arena, int, room);
     s.cutters = MO_NEW_ARRAY(arena, mo_cutter, lowered->n_subprograms + 1);
+    s.copies_ns = mo_copies_cost(arena, program, options->device);
     s.pool = mo_pool_new(options->threads);
     for (int i = 0; i < lowered->n_subprograms; i++) search_algebra(&s, i);
     mo_pool_free(s.pool);

@@ -105,8 +105,8 @@ static mo_prim *node_body(mo_arena *arena, const mo_prim *lowered, const int *tw
     return body;
 }
 
-/* The kernels of a node that moves data, if it needs one: a result with a twin is moved to both. Returns their
- * number. */
+/* The kernels of a node that moves data, if it needs one: a result with a twin is moved to both. Returns
+ * their number. */
 static int add_moves(mo_mugraph *graph, int node, int *twins)
 {
     if (!mo_node_needs_kernel(graph->program, node)) return 0;
@@ -123,6 +123,19 @@ static int add_moves(mo_mugraph *graph, int node, int *twins)
 static mo_mugraph *new_graph(mo_arena *arena, const mo_program *program)
 {
     return mo_mugraph_new(arena, program, 2 * program->n_nodes);
+}
+
+int64_t mo_copies_cost(mo_arena *arena, const mo_program *program, const mo_device *device)
+{
+    mo_mugraph *graph = mo_mugraph_new(arena, program, 0);
+    mo_mugraph_add_copies(graph);
+    mo_dtype *dtypes = MO_NEW_ARRAY(arena, mo_dtype, graph->n_tensors + 1);
+    for (int t = 0; t < graph->n_tensors; t++) dtypes[t] = graph->tensors[t].dtype;
+    mo_cost_context context = {device, dtypes};
+    int64_t cost_ns = 0;
+    for (int k = 0; k < graph->n_kernels; k++)
+        cost_ns += mo_cost_kernel(&context, graph->kernels[k].body, &graph->kernels[k].schedule);
+    return cost_ns;
 }
 
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
@@ -146,6 +159,7 @@ mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowe
         mo_mugraph_add_kernel(graph, mo_op_name(program->nodes[n].op), n, body, &chosen->schedule);
         graph->cost_ns += chosen->cost_ns;
     }
+    graph->cost_ns += mo_copies_cost(arena, program, device);
     mo_mugraph_add_copies(graph);
     return graph;
 }

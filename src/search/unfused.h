@@ -23,4 +23,7 @@ void mo_widen_between(mo_mugraph *graph);
 /* Stored type of each of the program's tensors, with room for `more` intermediates. */
 mo_dtype *mo_tensor_dtypes(mo_arena *arena, const mo_program *program, int more);
 
+/* Estimate of what mo_mugraph_add_copies adds to every graph of the program. */
+int64_t mo_copies_cost(mo_arena *arena, const mo_program *program, const mo_device *device);
+
 #endif

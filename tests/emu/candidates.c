@@ -111,15 +111,14 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
     mo_search_result found;
     if (mo_search_run(m->arena, m->program, m->lowered, &options, &found, error) != MO_OK) return false;
     if (group == MO_GROUP_SEARCH_90) m->result->counts = found.counts;
-    static const char *const names[FEATURES] = {", direct loads, clusters", ", direct loads", ", boxes, clusters",
-                                                ", boxes", ", clusters", ""};
+    static const char *const names[FEATURES] = {
+        ", direct loads, clusters", ", direct loads", ", boxes, clusters", ", boxes", ", clusters", ""};
     for (int pass = 0; pass < FEATURES; pass++)
         for (int i = 0; i < found.baseline; i++) {
             const mo_mugraph *graph = found.candidates[i];
             if (feature(graph) != pass) continue;
             add(m, group, graph, arch, 0, /* rewritten graphs may be worse on the others */
-                mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch,
-                                names[pass]));
+                mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch, names[pass]));
         }
     return true;
 }
@@ -161,7 +160,8 @@ static const mo_mugraph *with_wgmma(maker *m, const mo_mugraph *graph, int warps
 static void add_wgmma(maker *m)
 {
     for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++) {
-        const mo_mugraph *graph = with_wgmma(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, i % 2 == 0 ? 4 : 8);
+        const mo_mugraph *graph =
+            with_wgmma(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, i % 2 == 0 ? 4 : 8);
         if (graph != NULL)
             add(m, MO_GROUP_WGMMA, graph, 90, SPECIAL_SET,
                 mo_arena_printf(m->arena, "candidate %d with warp-group products", i));
@@ -189,7 +189,8 @@ static void add_parts(maker *m)
     for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++) {
         const mo_mugraph *graph = with_parts(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, 3 + i % 2);
         if (graph != NULL)
-            add(m, MO_GROUP_PARTS, graph, 90, SPECIAL_SET, mo_arena_printf(m->arena, "candidate %d with parts", i));
+            add(m, MO_GROUP_PARTS, graph, 90, SPECIAL_SET,
+                mo_arena_printf(m->arena, "candidate %d with parts", i));
     }
 }
 
@@ -197,7 +198,8 @@ static void add_copies(maker *m)
 {
     for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++)
         for (int copy = MO_COPY_TENSOR; copy <= MO_COPY_DIRECT; copy++) {
-            const mo_mugraph *graph = with_copy(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, (mo_copy)copy, 1 + i % 3);
+            const mo_mugraph *graph =
+                with_copy(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, (mo_copy)copy, 1 + i % 3);
             if (graph != NULL)
                 add(m, MO_GROUP_COPIES, graph, 90, SPECIAL_SET,
                     mo_arena_printf(m->arena, "candidate %d with copy %s", i, mo_copy_name((mo_copy)copy)));

@@ -18,7 +18,7 @@ enum { MO_EMU_MMA_F16, MO_EMU_MMA_BF16, MO_EMU_MMA_TF32 };
 
 /* Which wgmma: the columns of its result, and these. COLUMNS: the operands that are described by columns. */
 enum { MO_EMU_WGMMA_N = 511, MO_EMU_COLUMNS_A = 512, MO_EMU_COLUMNS_B = 1024, MO_EMU_BF16 = 2048 };
-#define MO_EMU_COLUMNS(a, b) ((a) * MO_EMU_COLUMNS_A | (b) * MO_EMU_COLUMNS_B)
+#define MO_EMU_COLUMNS(a, b) ((a)*MO_EMU_COLUMNS_A | (b)*MO_EMU_COLUMNS_B)
 
 typedef struct mo_emu mo_emu;
 

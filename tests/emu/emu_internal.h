@@ -270,7 +270,8 @@ unsigned mo_emu_shuffle(mo_emu *emu, const void *pc, unsigned x, int kind, int b
 unsigned mo_emu_ballot(mo_emu *emu, const void *pc, bool vote);
 void mo_emu_ldmatrix(mo_emu *emu, const void *pc, unsigned *r, const void *row, int count, bool trans);
 void mo_emu_mma(mo_emu *emu, const void *pc, int kind, float *d, const unsigned *a, const unsigned *b);
-void mo_emu_wgmma(mo_emu *emu, const void *pc, float *d, unsigned long long a, unsigned long long b, int kind);
+void mo_emu_wgmma(mo_emu *emu, const void *pc, float *d, unsigned long long a, unsigned long long b,
+                  int kind);
 
 /* ---- emu_global.c: loads, stores and synchronisation through global memory ---- */
 void mo_emu_access(mo_emu *emu, const void *pc, const void *at, unsigned bytes, bool write);

@@ -173,8 +173,8 @@ typedef struct {
     int kind;
 } wgmma_args;
 
-/* An operand as its descriptor says. Only what mo_wgmma_rows and mo_wgmma_columns describe is emulated: rows of
- * 128 bytes with the 128-byte swizzle. */
+/* An operand as its descriptor says. Only what mo_wgmma_rows and mo_wgmma_columns describe is emulated: rows
+ * of 128 bytes with the 128-byte swizzle. */
 typedef struct {
     unsigned start, panel; /* bytes */
     bool columns, bf16;
@@ -186,7 +186,8 @@ static operand operand_of(mo_emu *emu, const thread *t, unsigned long long tile,
     if (tile >> 32 != (64ull | 1ull << 30) || (!columns && o.panel != 16))
         mo_emu_fail(emu, t, t->pc, "wgmma: tile descriptor %016llx: this layout is not emulated", tile);
     if (o.start % 1024 > (columns ? 0 : 96))
-        mo_emu_fail(emu, t, t->pc, "wgmma: the tile starts %u bytes behind a multiple of 1024", o.start % 1024);
+        mo_emu_fail(emu, t, t->pc, "wgmma: the tile starts %u bytes behind a multiple of 1024",
+                    o.start % 1024);
     return o;
 }
 
@@ -195,7 +196,8 @@ static operand operand_of(mo_emu *emu, const thread *t, unsigned long long tile,
 static double operand_element(mo_emu *emu, thread *t, const operand *o, unsigned row, unsigned k)
 {
     unsigned short x;
-    size_t at = o->columns ? o->start + row / 64 * o->panel + k * 128 + 2 * (row % 64) : o->start + row * 128 + 2 * k;
+    size_t at =
+        o->columns ? o->start + row / 64 * o->panel + k * 128 + 2 * (row % 64) : o->start + row * 128 + 2 * k;
     at ^= (at >> 7 & 7) << 4;
     if (at + 2 > emu->launch->shared_bytes)
         mo_emu_fail(emu, t, t->pc, "wgmma: row %u of a tile lies outside of shared memory", row);

@@ -30,6 +30,7 @@
 #define CLUSTER_PS 160            /* of an accumulator that a pair of blocks exchanges */
 #define PARTS_NS 1400             /* sums to device memory, a counter, and back */
 #define PARTS_PS 40               /* of an accumulator that one block leaves for another */
+#define CROWDED_READS 2      /* of what all blocks ask for at once: times what L2 takes; less, the more iterations */
 #define SPILL_PS 27900            /* for each step and missing register */
 #define IN_FLIGHT_BYTES 98304     /* of one SM that help */
 #define IN_FLIGHT_PS_PER_KB 10850 /* for those beyond */
@@ -255,6 +256,8 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     if (s->cluster > 1) ps += CLUSTER_NS * 1000 + CLUSTER_PS * exchanged / s->groups;
     if (s->parts > 1) ps += PARTS_NS * 1000 + PARTS_PS * (s->parts + 1) * exchanged / s->groups;
     ps += EXCHANGE_PS * exchanged * u.waves;
+    int64_t again = max64(f->block_bytes * f->blocks - f->dram_bytes, 0);
+    ps += again * CROWDED_READS * 1000000 / c->device->l2_bytes_per_us / (u.iterations * u.iterations);
     int64_t crowd = s->wgmma ? IN_FLIGHT_WGMMA_PS_PER_KB : IN_FLIGHT_PS_PER_KB;
     ps += max64(in_flight - IN_FLIGHT_BYTES, 0) / 1024 * crowd;
     ps += missing_registers(s, f) * (u.steps + u.held) * SPILL_PS;

@@ -20,16 +20,17 @@ typedef struct {
     const char *local[MO_MAX_AXES]; /* index within the block's tile (or slab) */
     const char **value;             /* names known at the current element */
     const char **fragment;          /* iterator -> expression of the element in a loaded fragment, or NULL */
+    const mo_post **stored;         /* values that have gone through memory, or NULL */
     mo_at at;
 } mo_stream_gen;
 
 /* Pieces of the kernel in order. */
-void mo_stream_gen_setup(mo_stream_gen *w);  /* constants, thread and block indices, shared memory */
-void mo_stream_gen_copies(mo_stream_gen *w); /* what starts the copy of a slab and of resident tiles */
-void mo_stream_gen_maps(mo_stream_gen *w);   /* tensor maps among the kernel's parameters */
+void mo_stream_gen_setup(mo_stream_gen *w);    /* constants, thread and block indices, shared memory */
+void mo_stream_gen_copies(mo_stream_gen *w);   /* what starts the copy of a slab and of resident tiles */
+void mo_stream_gen_maps(mo_stream_gen *w);     /* tensor maps among the kernel's parameters */
 void mo_stream_gen_barriers(mo_stream_gen *w); /* mbarriers of this group */
-void mo_stream_gen_loop(mo_stream_gen *w);   /* ring, products, statistics */
-void mo_stream_gen_tail(mo_stream_gen *w);   /* combination over groups, later products, stores */
+void mo_stream_gen_loop(mo_stream_gen *w);     /* ring, products, statistics */
+void mo_stream_gen_tail(mo_stream_gen *w);     /* combination over groups, later products, stores */
 
 /* Products whose reduced axis is `inner`, over `length` elements of it; inside the loop (slab of a ring) or
  * behind it. */

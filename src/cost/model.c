@@ -178,7 +178,8 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
                                    (int64_t)s->groups * s->cluster);
     int64_t steps = steps_of_group(g, s, iterations);
     bool boxes = s->copy != MO_COPY_ASYNC;
-    int64_t copied = boxes ? f->direct_bytes : f->stage_bytes, flying = boxes ? s->stages : s->stages - 1;
+    int64_t copied = boxes ? f->direct_bytes : f->stage_bytes,
+            flying = boxes ? s->stages : max64(s->stages - 1, 1);
     int64_t copies = iterations * copied / 16 / (s->threads / s->groups);
     int64_t reach = max64(active * f->stage_bytes * s->groups * flying * 1000 / FLIGHT_NS, 1);
     int64_t factor = mo_cost_uses_f32(g) ? 8 : 1;

@@ -62,7 +62,7 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
     const mo_schedule *s = &kernel->schedule;
     mo_stream stream;
     int64_t grid[3];
-    if (s->groups < 1 || s->stages < (s->copy == MO_COPY_ASYNC ? 2 : 1)) return "no ring";
+    if (s->groups < 1 || s->stages < 1) return "no ring";
     if (s->cluster != 1 && s->cluster != 2) return "cluster of neither one block nor two";
     if (s->threads != s->groups * s->warps_p * s->warps_q * 32) return "threads do not match the warps";
     if (!mo_stream_grid(kernel->body, s, grid)) return "more blocks than a launch has";
@@ -74,7 +74,7 @@ static const char *check_chain(mo_arena *scratch, const mo_kernel *kernel)
     const mo_schedule *s = &kernel->schedule;
     mo_chain chain;
     int64_t grid[3];
-    if (s->groups < 1 || s->stages < 2) return "no ring";
+    if (s->groups < 1 || s->stages < 1) return "no ring";
     if (s->threads != s->groups * s->warps_p * 32) return "threads do not match the warps";
     if (!mo_chain_grid(kernel, grid)) return "more blocks than a launch has";
     return mo_chain_analyse(scratch, kernel, &chain);
@@ -254,10 +254,9 @@ void mo_mugraph_print(mo_str *out, const mo_mugraph *graph)
 static void hash_schedule(mo_str *bytes, const mo_kernel *kernel)
 {
     const mo_schedule *s = &kernel->schedule;
-    const int facts[] = {s->kind,     s->threads, s->row_axis,  s->lanes,   s->rows_fast,
-                         s->resident, s->vector,  s->loop_axis, s->cluster, s->groups,
-                         s->warps_p,  s->warps_q, s->stages,    s->p_axis,  s->q_axis,
-                         s->copy};
+    const int facts[] = {s->kind,   s->threads,   s->row_axis, s->lanes,  s->rows_fast, s->resident,
+                         s->vector, s->loop_axis, s->cluster,  s->groups, s->warps_p,   s->warps_q,
+                         s->stages, s->p_axis,    s->q_axis,   s->copy};
     mo_str_add_bytes(bytes, facts, sizeof facts);
     for (int a = 0; a < kernel->body->n_axes; a++) {
         const int64_t place[] = {s->place[a], s->tile[a]};

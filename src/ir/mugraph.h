@@ -9,6 +9,7 @@
 #ifndef MO_IR_MUGRAPH_H
 #define MO_IR_MUGRAPH_H
 
+#include "ir/passes.h"
 #include "ir/prim.h"
 
 typedef enum {
@@ -19,7 +20,7 @@ typedef enum {
 
 /* How the slabs of a STREAM kernel come to a block. */
 typedef enum {
-    MO_COPY_ASYNC, /* asynchronous copies of up to 16 bytes by every thread */
+    MO_COPY_ASYNC,  /* asynchronous copies of up to 16 bytes by every thread */
     MO_COPY_TENSOR, /* sm_90: boxes by the tensor copy engine, wherever a tile allows it */
     MO_COPY_DIRECT  /* the same; operands of the 8-side go straight from memory to registers where they can */
 } mo_copy;
@@ -86,6 +87,7 @@ typedef struct {
     mo_mutensor *tensors;
     mo_kernel *kernels; /* in launch order */
     int64_t cost_ns;    /* estimate of the cost model */
+    mo_passes off;      /* passes of the optimiser that its kernels do without */
 } mo_mugraph;
 
 /* A muGraph with the program's tensors, no kernels, and room for `max_kernels` kernels and as many

@@ -105,8 +105,8 @@ static mo_prim *node_body(mo_arena *arena, const mo_prim *lowered, const int *tw
     return body;
 }
 
-/* The kernels of a node that moves data, if it needs one: a result with a twin is moved to both. Returns their
- * number. */
+/* The kernels of a node that moves data, if it needs one: a result with a twin is moved to both. Returns
+ * their number. */
 static int add_moves(mo_mugraph *graph, int node, int *twins)
 {
     if (!mo_node_needs_kernel(graph->program, node)) return 0;
@@ -126,13 +126,13 @@ static mo_mugraph *new_graph(mo_arena *arena, const mo_program *program)
 }
 
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank, mo_width width)
+                       const mo_device *device, mo_passes off, int rank, mo_width width)
 {
     mo_mugraph *graph = new_graph(arena, program);
     mo_dtype *dtypes = mo_tensor_dtypes(arena, program, program->n_nodes);
     int *twins = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
     if (width != MO_NARROW) widen(graph, width, dtypes, twins);
-    mo_cost_context context = {device, dtypes};
+    mo_cost_context context = {device, dtypes, off};
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
         if (lowered->nodes[n] == NULL) {

@@ -34,7 +34,8 @@ static int64_t *place_workspace(mo_arena *arena, const mo_mugraph *graph, int64_
 static mo_arg argument(const mo_mugraph *graph, const int64_t *offset, int tensor)
 {
     if (offset[tensor] >= 0) return (mo_arg){MO_ARG_WORKSPACE, tensor, offset[tensor], NULL};
-    if (graph->tensors[tensor].output >= 0) return (mo_arg){MO_ARG_OUTPUT, graph->tensors[tensor].output, 0, NULL};
+    if (graph->tensors[tensor].output >= 0)
+        return (mo_arg){MO_ARG_OUTPUT, graph->tensors[tensor].output, 0, NULL};
     MO_CHECK(tensor < graph->program->n_inputs);
     return (mo_arg){MO_ARG_INPUT, tensor, 0, NULL};
 }

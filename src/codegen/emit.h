@@ -18,8 +18,8 @@ typedef enum { MO_ARG_INPUT, MO_ARG_OUTPUT, MO_ARG_WORKSPACE } mo_arg_kind;
 
 typedef struct {
     mo_arg_kind kind;
-    int index;      /* INPUT: program input; OUTPUT: position among the program's outputs */
-    int64_t offset; /* bytes */
+    int index;                /* INPUT: program input; OUTPUT: position among the program's outputs */
+    int64_t offset;           /* bytes */
     const mo_tensor_map *map; /* NULL: a pointer; otherwise a map of what lies there, passed by value */
 } mo_arg;
 

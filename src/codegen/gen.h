@@ -22,7 +22,7 @@ typedef struct {
     int arch; /* 80, 90, ... */
     mo_str text;
     int indent;
-    int unique;         /* for names that must not clash */
+    int unique; /* for names that must not clash */
     int n_maps;
     mo_gen_map *maps;
     const char *reason; /* why the kernel cannot be emitted; NULL so far */

@@ -40,15 +40,21 @@ static void emit_map(mo_str *out, const mo_mugraph *graph, const mo_arg *arg, in
     mo_str_printf(out, "    mo_tensor_map map%d;\n    {\n        const cuuint64_t size[] = {", number);
     for (int i = 0; i < m->rank; i++) mo_str_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)m->size[i]);
     mo_str_add(out, "}, stride[] = {");
-    for (int i = 0; i + 1 < m->rank; i++) mo_str_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)m->stride[i]);
+    for (int i = 0; i + 1 < m->rank; i++)
+        mo_str_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)m->stride[i]);
     mo_str_add(out, "};\n        const cuuint32_t box[] = {");
     for (int i = 0; i < m->rank; i++) mo_str_printf(out, "%s%d", i > 0 ? ", " : "", m->box[i]);
-    mo_str_printf(out,
-                  "};\n        int status = mo_encode_map(&map%d, CU_TENSOR_MAP_DATA_TYPE_%s, %d, (const char *)", number,
-                  map_type(m->dtype), m->rank);
+    mo_str_printf(
+        out, "};\n        int status = mo_encode_map(&map%d, CU_TENSOR_MAP_DATA_TYPE_%s, %d, (const char *)",
+        number, map_type(m->dtype), m->rank);
     launch_argument(out, graph, &memory);
-    mo_str_printf(out, ", size, stride, box, CU_TENSOR_MAP_SWIZZLE_%s);\n        if (status != 0) return status;\n    }\n",
-                  m->swizzle == 0 ? "NONE" : m->swizzle == 32 ? "32B" : m->swizzle == 64 ? "64B" : "128B");
+    mo_str_printf(
+        out,
+        ", size, stride, box, CU_TENSOR_MAP_SWIZZLE_%s);\n        if (status != 0) return status;\n    }\n",
+        m->swizzle == 0    ? "NONE"
+        : m->swizzle == 32 ? "32B"
+        : m->swizzle == 64 ? "64B"
+                           : "128B");
 }
 
 static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *launch, int *maps)
@@ -134,10 +140,12 @@ static bool has_maps(const mo_emitted *emitted)
 /* The encoder is a function of the driver; the runtime finds it, so that nothing but cudart is linked. */
 static const char encode_helper[] =
     "#include <cuda.h>\n\n"
-    "static int mo_encode_map(mo_tensor_map *map, CUtensorMapDataType type, unsigned rank, const void *base,\n"
+    "static int mo_encode_map(mo_tensor_map *map, CUtensorMapDataType type, unsigned rank, const void "
+    "*base,\n"
     "                         const cuuint64_t *size, const cuuint64_t *stride, const cuuint32_t *box,\n"
     "                         CUtensorMapSwizzle swizzle)\n{\n"
-    "    typedef CUresult encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t *,\n"
+    "    typedef CUresult encode(CUtensorMap *, CUtensorMapDataType, cuuint32_t, void *, const cuuint64_t "
+    "*,\n"
     "                            const cuuint64_t *, const cuuint32_t *, const cuuint32_t *, "
     "CUtensorMapInterleave,\n"
     "                            CUtensorMapSwizzle, CUtensorMapL2promotion, CUtensorMapFloatOOBfill);\n"
@@ -153,8 +161,10 @@ static const char encode_helper[] =
     "    if (error != cudaSuccess) return (int)error;\n"
     "    if (found == nullptr) return (int)cudaErrorNotSupported;\n"
     "    const cuuint32_t ones[] = {1, 1, 1};\n"
-    "    CUresult r = ((encode *)found)((CUtensorMap *)map, type, rank, (void *)base, size, stride, box, ones,\n"
-    "                                   CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,\n"
+    "    CUresult r = ((encode *)found)((CUtensorMap *)map, type, rank, (void *)base, size, stride, box, "
+    "ones,\n"
+    "                                   CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, "
+    "CU_TENSOR_MAP_L2_PROMOTION_L2_256B,\n"
     "                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);\n"
     "    return r == CUDA_SUCCESS ? 0 : (int)cudaErrorInvalidValue;\n}\n\n";
 

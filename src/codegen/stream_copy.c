@@ -77,7 +77,8 @@ void mo_stream_gen_maps(mo_stream_gen *w)
         int row_axis = tile->inner_rows ? tile->inner : tile->axis,
             col_axis = tile->inner_rows ? tile->axis : tile->inner;
         int bytes = mo_dtype_size(tile->dtype);
-        mo_tensor_map map = {.dtype = tile->dtype, .rank = tile->batch_axis < 0 ? 2 : 3, .swizzle = tile->swizzle};
+        mo_tensor_map map = {
+            .dtype = tile->dtype, .rank = tile->batch_axis < 0 ? 2 : 3, .swizzle = tile->swizzle};
         map.size[0] = col_axis < 0 ? 1 : gen->g->axes[col_axis].extent;
         map.size[1] = row_axis < 0 ? 1 : gen->g->axes[row_axis].extent;
         map.stride[0] = row_axis < 0 ? 16 : tile->row_step * bytes;
@@ -95,10 +96,11 @@ void mo_stream_gen_maps(mo_stream_gen *w)
 void mo_stream_gen_barriers(mo_stream_gen *w)
 {
     mo_gen *gen = w->gen;
-    mo_gen_line(gen, "constexpr int BARRIER_OFFSET = %d, BOX_BYTES = %d; // of a stage", w->plan.barrier_offset,
-                w->plan.box_bytes);
-    mo_gen_line(gen, "unsigned long long *const full = (unsigned long long *)(mo_smem + BARRIER_OFFSET) + group * "
-                     "STAGES; // a slab has come");
+    mo_gen_line(gen, "constexpr int BARRIER_OFFSET = %d, BOX_BYTES = %d; // of a stage",
+                w->plan.barrier_offset, w->plan.box_bytes);
+    mo_gen_line(gen,
+                "unsigned long long *const full = (unsigned long long *)(mo_smem + BARRIER_OFFSET) + group * "
+                "STAGES; // a slab has come");
     mo_gen_line(gen, "if (threadIdx.x %% GROUP_THREADS == 0) {");
     for (int i = 0; i < gen->n_maps; i++) mo_gen_line(gen, "mo_tma_prefetch_map(&%s);", gen->maps[i].name);
     mo_gen_line(gen, "for (int i = 0; i < STAGES; i++) mo_mbar_init(full + i, 1);");
@@ -113,7 +115,8 @@ static bool read_once(const mo_stream_gen *w, const mo_tile *tile)
     const mo_prim *g = w->gen->g;
     const int axis[2] = {w->s->p_axis, w->s->q_axis};
     for (int i = 0; i < 2; i++)
-        if (axis[i] >= 0 && axis[i] != tile->axis && g->axes[axis[i]].extent > w->s->tile[axis[i]]) return false;
+        if (axis[i] >= 0 && axis[i] != tile->axis && g->axes[axis[i]].extent > w->s->tile[axis[i]])
+            return false;
     return true;
 }
 
@@ -121,15 +124,18 @@ static bool read_once(const mo_stream_gen *w, const mo_tile *tile)
 static void copy_box(mo_stream_gen *w, const mo_tile *tile)
 {
     mo_gen *gen = w->gen;
-    const char *k0 = mo_arena_printf(gen->arena, "%s0", axis_name(w, w->s->loop_axis)), *across = start_of(w, tile->axis);
+    const char *k0 = mo_arena_printf(gen->arena, "%s0", axis_name(w, w->s->loop_axis)),
+               *across = start_of(w, tile->axis);
     const char *x = tile->inner_rows ? across : k0, *y = tile->inner_rows ? k0 : across;
-    const char *z = tile->batch_axis < 0 ? "" : mo_arena_printf(gen->arena, ", %s", w->index[tile->batch_axis]);
+    const char *z =
+        tile->batch_axis < 0 ? "" : mo_arena_printf(gen->arena, ", %s", w->index[tile->batch_axis]);
     int panels = tile->cols / tile->panel, bytes = tile->rows * tile->panel * mo_dtype_size(tile->dtype);
     const char *policy = read_once(w, tile) ? "mo_l2_policy::evict_first" : "mo_l2_policy::normal";
     for (int i = 0; i < panels; i++) {
         const char *plus = i == 0 ? "" : mo_arena_printf(gen->arena, " + %d", i * tile->panel);
         mo_gen_line(gen, "mo_tma_load_%dd(stage + %d, &%s, %s%s, %s%s, full + i %% STAGES, %s);",
-                    tile->batch_axis < 0 ? 2 : 3, tile->offset + i * bytes, map_name(w, tile), x, plus, y, z, policy);
+                    tile->batch_axis < 0 ? 2 : 3, tile->offset + i * bytes, map_name(w, tile), x, plus, y, z,
+                    policy);
     }
 }
 
@@ -183,7 +189,8 @@ void mo_stream_gen_direct(mo_stream_gen *w)
         const mo_tile *tile = &w->plan.tiles[i];
         if (tile->copy != MO_TILE_DIRECT) continue;
         mo_gen_line(gen, "unsigned next_%s[%d][SLAB / 32][4]; // of the next slab: 16 bytes for each lane",
-                    mo_stream_gen_tile_name(w, tile->node) + 2, mo_stream_gen_warp_fragments(w, tile->rows, MO_SIDE_Q));
+                    mo_stream_gen_tile_name(w, tile->node) + 2,
+                    mo_stream_gen_warp_fragments(w, tile->rows, MO_SIDE_Q));
     }
     mo_gen_line(gen, "auto load_next = [&](int i) {");
     mo_gen_line(gen, "const int slab = %s, %s0 = slab * SLAB;", mo_stream_gen_slab(w), k);
@@ -206,8 +213,8 @@ void mo_stream_gen_direct(mo_stream_gen *w)
         mo_gen_line(gen, "unsigned(&to)[4] = next_%s[j][kk / 32];", name);
         mo_gen_line(gen, "to[0] = to[1] = to[2] = to[3] = 0;");
         long long rows = tile->axis < 0 ? 1 : (long long)gen->g->axes[tile->axis].extent;
-        mo_gen_line(gen, "if (row < %lld) mo_ld_nc16(to, g_%s + %s);", rows, mo_gen_tensor(gen, n->access.tensor),
-                    mo_gen_offset(gen, n->axes, &n->access, index));
+        mo_gen_line(gen, "if (row < %lld) mo_ld_nc16(to, g_%s + %s);", rows,
+                    mo_gen_tensor(gen, n->access.tensor), mo_gen_offset(gen, n->axes, &n->access, index));
         mo_gen_line(gen, "}");
         mo_gen_line(gen, "}");
     }
@@ -228,7 +235,8 @@ void mo_stream_gen_take_direct(mo_stream_gen *w)
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int j = 0; j < %d; j++)", fragments);
         mo_gen_line(gen, "#pragma unroll");
-        mo_gen_line(gen, "for (int n = 0; n < SLAB / 32; n++) mo_turn(r_%s[j][n], next_%s[j][n]);", name, name);
+        mo_gen_line(gen, "for (int n = 0; n < SLAB / 32; n++) mo_turn(r_%s[j][n], next_%s[j][n]);", name,
+                    name);
     }
     mo_gen_line(gen, "load_next(i + 1);");
 }

@@ -159,8 +159,10 @@ static void fragment(products *p, int operand, mo_side side, const char *into)
     const mo_tile *tile = mo_stream_gen_tile(w, operand);
     if (tile->copy == MO_TILE_DIRECT) {
         const char *name = mo_stream_gen_tile_name(w, operand) + 2;
-        mo_gen_line(w->gen, "%s[0] = r_%s[j][kk / 32][kk / 16 %% 2 * 2], %s[1] = r_%s[j][kk / 32][kk / 16 %% 2 * 2 + 1];",
-                    into, name, into, name);
+        mo_gen_line(
+            w->gen,
+            "%s[0] = r_%s[j][kk / 32][kk / 16 %% 2 * 2], %s[1] = r_%s[j][kk / 32][kk / 16 %% 2 * 2 + 1];",
+            into, name, into, name);
         return;
     }
     if (p->loop && w->plan.n_direct > 0) {

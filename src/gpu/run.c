@@ -208,9 +208,9 @@ bool mo_gpu_encode_map(mo_gpu *gpu, const mo_gpu_map_shape *shape, mo_cu_pointer
         mo_fail(error, MO_ERR_ENV, "tensor maps need a newer driver");
         return false;
     }
-    mo_cu_result r = gpu->cuda->map_encode(
-        (struct CUtensorMap_st *)(void *)map, types[shape->element], shape->rank, (void *)(uintptr_t)base,
-        shape->size, shape->stride, shape->box, ones, NO_INTERLEAVE, swizzle, PROMOTE_256, FILL_ZEROS);
+    mo_cu_result r = gpu->cuda->map_encode((struct CUtensorMap_st *)(void *)map, types[shape->element],
+                                           shape->rank, (void *)(uintptr_t)base, shape->size, shape->stride,
+                                           shape->box, ones, NO_INTERLEAVE, swizzle, PROMOTE_256, FILL_ZEROS);
     return mo_cuda_ok(gpu->cuda, r, "encoding a tensor map", error);
 }
 

@@ -138,8 +138,8 @@ static bool read_mechanism(const mo_reader *r, const mo_json *object, mo_copy *c
 
 static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)
 {
-    static const char *const keys[] = {"kind",    "threads", "loop_axis", "cluster", "groups",
-                                       "warps_p", "warps_q", "stages",    "p_axis",  "q_axis", "copy"};
+    static const char *const keys[] = {"kind",    "threads", "loop_axis", "cluster", "groups", "warps_p",
+                                       "warps_q", "stages",  "p_axis",    "q_axis",  "copy"};
     const mo_reader *r = &m->reader;
     mo_schedule *s = &kernel->schedule;
     s->row_axis = -1;
@@ -151,7 +151,8 @@ static bool read_stream(const mo_mugraph_reader *m, const mo_json *object, mo_ke
            read_count(r, object, "warps_q", MOST_WARPS, &s->warps_q) &&
            read_count(r, object, "stages", MOST_WARPS, &s->stages) &&
            read_role(m, object, "p_axis", true, kernel->body, &s->p_axis) &&
-           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis) && read_mechanism(r, object, &s->copy);
+           read_role(m, object, "q_axis", true, kernel->body, &s->q_axis) &&
+           read_mechanism(r, object, &s->copy);
 }
 
 static bool read_chain(const mo_mugraph_reader *m, const mo_json *object, mo_kernel *kernel)

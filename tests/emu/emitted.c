@@ -156,8 +156,10 @@ static const void *argument(const memory *m, const mo_arg *arg)
 
 static mo_emu_tensor_map map_of(const mo_tensor_map *from, const void *base)
 {
-    mo_emu_tensor_map map = {
-        .base = base, .rank = from->rank, .element_bytes = mo_dtype_size(from->dtype), .swizzle = from->swizzle};
+    mo_emu_tensor_map map = {.base = base,
+                             .rank = from->rank,
+                             .element_bytes = mo_dtype_size(from->dtype),
+                             .swizzle = from->swizzle};
     for (int i = 0; i < from->rank; i++) {
         map.size[i] = (uint64_t)from->size[i];
         if (i + 1 < from->rank) map.stride[i] = (uint64_t)from->stride[i];

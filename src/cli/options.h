@@ -4,6 +4,7 @@
 
 #include "base/status.h"
 #include "base/str.h"
+#include "ir/passes.h"
 
 #include <stdbool.h>
 #include <stdint.h>

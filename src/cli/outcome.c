@@ -84,10 +84,15 @@ const char *mo_outcome_deciding_options(mo_arena *arena, const mo_outcome *outco
     char block_ops[32] = "auto";
     if (mo_option_given(o, MO_OPTION_max_block_ops))
         snprintf(block_ops, sizeof block_ops, "%lld", (long long)o->max_block_ops);
+    mo_str off = {0};
+    for (int bit = 0; bit < MO_PASS_COUNT; bit++)
+        if (o->disable_pass >> bit & 1u) mo_str_printf(&off, " disable-pass=%s", mo_pass_name(bit));
+    const char *passes = mo_arena_strdup(arena, mo_str_text(&off));
+    mo_str_free(&off);
     return mo_arena_printf(arena,
                            "arch=%s seed=%lld max-states=%lld top-k=%lld max-kernel-ops=%lld "
-                           "max-block-ops=%s count=%s verify-delta=%g%s",
+                           "max-block-ops=%s count=%s verify-delta=%g%s%s",
                            mo_arch_name(outcome->device->arch), (long long)o->seed, (long long)o->max_states,
                            (long long)o->top_k, (long long)o->max_kernel_ops, block_ops, counts[o->count],
-                           o->verify_delta, o->no_prune ? " no-prune" : "");
+                           o->verify_delta, o->no_prune ? " no-prune" : "", passes);
 }

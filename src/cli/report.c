@@ -34,6 +34,10 @@ static void write_options(mo_json_writer *w, const mo_outcome *outcome)
         mo_json_write_null(w, "max_block_ops");
     mo_json_write_string(w, "count", counts[o->count]);
     mo_json_write_bool(w, "prune", !o->no_prune);
+    mo_json_write_array(w, "disabled_passes");
+    for (int bit = 0; bit < MO_PASS_COUNT; bit++)
+        if (o->disable_pass >> bit & 1u) mo_json_write_string(w, NULL, mo_pass_name(bit));
+    mo_json_write_end(w);
     mo_json_write_double(w, "verify_delta", o->verify_delta);
     mo_json_write_double(w, "factor", o->factor);
     mo_json_write_end(w);

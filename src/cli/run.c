@@ -5,8 +5,10 @@
 #include "base/pool.h"
 #include "cli/outcome.h"
 #include "cli/signals.h"
+#include "codegen/limits.h"
 #include "ir/mugraph_json.h"
 #include "lower/lower.h"
+#include "optimize/describe.h"
 #include "search/unfused.h"
 
 #include <stdio.h>
@@ -104,6 +106,7 @@ static mo_status search(run *r, mo_error *error)
         .max_block_ops = (int)o->max_block_ops,
         .count_paper = o->count == MO_COUNT_PAPER,
         .prune = !o->no_prune,
+        .off = o->disable_pass,
         .top_k = (int)o->top_k,
         .threads = outcome->threads,
         .verify_delta = o->verify_delta,
@@ -336,11 +339,28 @@ static const char *keep(run *r, mo_str *text)
     return copy;
 }
 
+/* What the passes of the optimiser decided for the winner: a line for each pass and kernel. */
+static void tell_passes(run *r)
+{
+    const mo_mugraph *graph = r->outcome->search.candidates[r->outcome->profile.winner];
+    int limit = mo_shared_limit(r->outcome->device->arch);
+    for (int bit = 0; bit < MO_PASS_COUNT; bit++)
+        for (int k = 0; k < graph->n_kernels; k++) {
+            mo_str line = {0};
+            mo_optimize_describe(r->arena, graph, &graph->kernels[k], limit, bit, &line);
+            if (line.length > 0)
+                mo_log_detail(r->log, "%s%s: %s: %s", mo_pass_name(bit),
+                              graph->off >> bit & 1u ? " (off)" : "", graph->kernels[k].name, line.data);
+            mo_str_free(&line);
+        }
+}
+
 static void make_products(run *r, const char *shown, mo_products *products)
 {
     mo_outcome *outcome = r->outcome;
     const mo_options *options = outcome->options;
     int winner = outcome->profile.winner;
+    tell_passes(r);
     const char *measurements = mo_outcome_measurements(r->arena, outcome), *reason;
     if (measurements != NULL) MO_CHECK(emit(r, winner, measurements, &reason));
     mo_str text = {0};

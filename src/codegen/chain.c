@@ -132,14 +132,14 @@ void mo_chain_gen_copies(mo_chain_gen *w)
     mo_gen_line(gen, "}");
     mo_gen_line(gen, "mo_cp_commit();");
     mo_gen_line(gen, "};");
-    mo_gen_line(gen, "for (int i = 0; i < STAGES - 1; i++) start_copy(i);");
+    if (w->s->stages > 1) mo_gen_line(gen, "for (int i = 0; i < STAGES - 1; i++) start_copy(i);");
 }
 
 bool mo_gen_chain(mo_gen *gen, mo_gen_launch *launch)
 {
     mo_chain_gen w = {.gen = gen, .s = &gen->kernel->schedule};
-    gen->reason =
-        mo_chain_plan_make(gen->arena, gen->mugraph, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
+    mo_plan_context context = mo_plan_context_of(gen->arena, gen->mugraph);
+    gen->reason = mo_chain_plan_make(gen->arena, &context, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
     int64_t grid[3];
     if (gen->reason == NULL && !mo_chain_grid(gen->kernel, grid))
         gen->reason = "more blocks than a launch has";

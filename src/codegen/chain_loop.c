@@ -418,6 +418,16 @@ static void declare_registers(mo_chain_gen *w)
     if (exponentials) mo_gen_line(gen, "constexpr float LOG2_E = 1.44269504f; // e^x = 2^(x log2 e)");
 }
 
+static void group_barrier(mo_chain_gen *w)
+{
+    if (w->group_threads == 32)
+        mo_gen_line(w->gen, "mo_syncwarp();");
+    else if (w->s->groups == 1)
+        mo_gen_line(w->gen, "__syncthreads();");
+    else
+        mo_gen_line(w->gen, "mo_bar_sync(1 + group, GROUP_THREADS);");
+}
+
 static void emit_node(mo_chain_gen *w, int node)
 {
     const mo_prim_node *n = &w->gen->g->nodes[node];
@@ -435,14 +445,27 @@ static void emit_node(mo_chain_gen *w, int node)
     }
 }
 
-static void group_barrier(mo_chain_gen *w)
+/* The nodes in order; what reads tiles is followed by a barrier where barriers are not being saved. */
+static void emit_nodes(mo_chain_gen *w)
 {
-    if (w->group_threads == 32)
-        mo_gen_line(w->gen, "mo_syncwarp();");
-    else if (w->s->groups == 1)
-        mo_gen_line(w->gen, "__syncthreads();");
-    else
-        mo_gen_line(w->gen, "mo_bar_sync(1 + group, GROUP_THREADS);");
+    const mo_prim *g = w->gen->g;
+    for (int i = 0; i < g->n_nodes; i++) {
+        mo_chain_role role = w->plan.chain.role[i];
+        bool in_loop = role == MO_CHAIN_SCORE || role == MO_CHAIN_ACCUM;
+        emit_node(w, i);
+        if (w->gen->mugraph->off & MO_PASS_SCHEDULE && in_loop && g->nodes[i].op == MO_OP_MATMUL)
+            group_barrier(w);
+    }
+}
+
+/* Waits for slab i, and starts the copy of a later one. */
+static void take_slab(mo_chain_gen *w)
+{
+    bool alone = w->s->stages == 1; /* copied when it is needed */
+    if (alone) mo_gen_line(w->gen, "start_copy(i);");
+    mo_gen_line(w->gen, alone ? "mo_cp_wait<0>();" : "mo_cp_wait<STAGES - 2>();");
+    group_barrier(w);
+    if (!alone) mo_gen_line(w->gen, "start_copy(i + STAGES - 1);");
 }
 
 void mo_chain_gen_loop(mo_chain_gen *w)
@@ -454,9 +477,7 @@ void mo_chain_gen_loop(mo_chain_gen *w)
     mo_gen_line(gen, "__syncthreads(); // resident tiles are here");
     hoist_rows(w);
     mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", w->plan.iterations);
-    mo_gen_line(gen, "mo_cp_wait<STAGES - 2>();");
-    group_barrier(w);
-    mo_gen_line(gen, "start_copy(i + STAGES - 1);");
+    take_slab(w);
     mo_gen_line(gen, "const int slab = i * GROUPS + group, %s0 = slab * SLAB;", k);
     mo_gen_line(gen, "(void)slab, (void)%s0;", k);
     bool ragged = w->plan.slabs % w->s->groups != 0;
@@ -464,8 +485,9 @@ void mo_chain_gen_loop(mo_chain_gen *w)
     mo_gen_line(gen, "const unsigned char *const stage = ring + i %% STAGES * STAGE_BYTES;");
     for (int i = 0; i < w->plan.n_tiles; i++)
         if (w->plan.tiles[i].streamed) declare_tile(w, &w->plan.tiles[i]);
-    for (int i = 0; i < gen->g->n_nodes; i++) emit_node(w, i);
+    emit_nodes(w);
     if (ragged) mo_gen_line(gen, "}");
+    if (w->s->stages == 1) group_barrier(w);
     mo_gen_line(gen, "}");
     mo_chain_gen_unbind(w, w->s->loop_axis);
     mo_gen_line(gen, "mo_cp_wait<0>();");

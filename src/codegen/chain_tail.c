@@ -165,6 +165,12 @@ static void exchange(mo_chain_gen *w, const mo_chain_part *part)
     }
 }
 
+static void exchange_and_wait(mo_chain_gen *w, const mo_chain_part *part)
+{
+    exchange(w, part);
+    if (w->gen->mugraph->off & MO_PASS_SCHEDULE) mo_gen_line(w->gen, "__syncthreads();");
+}
+
 void mo_chain_gen_tail(mo_chain_gen *w)
 {
     mo_gen *gen = w->gen;
@@ -172,7 +178,7 @@ void mo_chain_gen_tail(mo_chain_gen *w)
     bool running = false;
     for (int i = 0; i < w->plan.n_parts; i++) {
         if (!mo_chain_gen_is_maximum(w, w->plan.parts[i].node)) continue;
-        exchange(w, &w->plan.parts[i]);
+        exchange_and_wait(w, &w->plan.parts[i]);
         running = true;
     }
     if (running && w->s->groups > 1) {
@@ -181,7 +187,7 @@ void mo_chain_gen_tail(mo_chain_gen *w)
             if (mo_chain_gen_is_maximum(w, w->plan.parts[i].node)) scale_group(w, w->plan.parts[i].node);
     }
     for (int i = 0; i < w->plan.n_parts; i++)
-        if (!mo_chain_gen_is_maximum(w, w->plan.parts[i].node)) exchange(w, &w->plan.parts[i]);
+        if (!mo_chain_gen_is_maximum(w, w->plan.parts[i].node)) exchange_and_wait(w, &w->plan.parts[i]);
     mo_gen_line(gen, "__syncthreads();");
     for (int i = 0; i < gen->g->n_savers; i++) store_output(w, &gen->g->savers[i]);
 }

@@ -7,6 +7,7 @@
 #include "codegen/gen.h"
 
 #include "base/status.h"
+#include "optimize/schedule.h"
 
 #include <string.h>
 
@@ -36,16 +37,6 @@ static bool vector_access(const row_gen *r, mo_axes axes, const mo_access *acces
     MO_FOR_AXES(a, axes & ~(1u << r->s->row_axis))
         if (access->stride[a] % r->s->vector != 0) return false;
     return true;
-}
-
-static void set_levels(row_gen *r)
-{
-    const mo_prim *g = r->gen->g;
-    for (int i = 0; i < g->n_nodes; i++) {
-        for (int j = 0; j < g->nodes[i].n_in; j++)
-            if (r->level[g->nodes[i].in[j]] > r->level[i]) r->level[i] = r->level[g->nodes[i].in[j]];
-        if (g->nodes[i].reduced != 0) r->level[i]++;
-    }
 }
 
 /* Pass in which a user needs the node's row values. */
@@ -391,7 +382,7 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     r.kept = MO_NEW_ARRAY(gen->arena, bool, g->n_nodes);
     r.scalar = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
     r.element = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
-    set_levels(&r);
+    mo_schedule_levels(g, gen->mugraph->off, r.level);
     choose_kept(&r);
     int passes = 0;
     for (int i = 0; i < g->n_nodes; i++)

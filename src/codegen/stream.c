@@ -101,12 +101,13 @@ void mo_stream_gen_setup(mo_stream_gen *w)
 bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
 {
     mo_stream_gen w = {.gen = gen, .s = &gen->kernel->schedule};
-    mo_plan_tensors tensors = mo_plan_tensors_of(gen->arena, gen->mugraph);
-    gen->reason = mo_stream_plan_make(gen->arena, &tensors, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
+    mo_plan_context context = mo_plan_context_of(gen->arena, gen->mugraph);
+    gen->reason = mo_stream_plan_make(gen->arena, &context, gen->kernel, mo_shared_limit(gen->arch), &w.plan);
     if (gen->reason != NULL) return false;
     w.group_threads = w.s->warps_p * w.s->warps_q * 32;
     w.value = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);
     w.fragment = MO_NEW_ARRAY(gen->arena, const char *, gen->g->n_nodes);
+    w.stored = MO_NEW_ARRAY(gen->arena, const mo_post *, gen->g->n_nodes);
     *launch = (mo_gen_launch){.block = {(unsigned)w.s->threads, 1, 1},
                               .shared_bytes = (unsigned)w.plan.shared_bytes};
     if ((w.s->cluster > 1 || w.plan.n_boxes > 0) && gen->arch < 90) {

@@ -20,6 +20,7 @@ typedef struct {
     const char *local[MO_MAX_AXES]; /* index within the block's tile (or slab) */
     const char **value;             /* names known at the current element */
     const char **fragment;          /* iterator -> expression of the element in a loaded fragment, or NULL */
+    const mo_post **stored;         /* values that have gone through memory, or NULL */
     mo_at at;
 } mo_stream_gen;
 

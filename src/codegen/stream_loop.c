@@ -40,9 +40,11 @@ void mo_stream_gen_group_barrier(mo_stream_gen *w)
 /* Asynchronous copies by all threads: a slab is refilled while the one before it is multiplied. */
 static void wait_for_chunks(mo_stream_gen *w)
 {
-    mo_gen_line(w->gen, "mo_cp_wait<STAGES - 2>();");
+    bool alone = w->s->stages == 1; /* copied when it is needed */
+    if (alone) mo_gen_line(w->gen, "start_copy(i);");
+    mo_gen_line(w->gen, alone ? "mo_cp_wait<0>();" : "mo_cp_wait<STAGES - 2>();");
     mo_stream_gen_group_barrier(w);
-    mo_gen_line(w->gen, "start_copy(i + STAGES - 1);");
+    if (!alone) mo_gen_line(w->gen, "start_copy(i + STAGES - 1);");
 }
 
 /* Boxes: wait, multiply, refill the same slab. Tiles beside them come through the group's threads. */
@@ -96,7 +98,9 @@ void mo_stream_gen_loop(mo_stream_gen *w)
          ragged = w->plan.slabs % (w->s->groups * w->s->cluster * w->s->parts) != 0;
     declare_registers(w);
     mo_stream_gen_direct(w);
-    mo_gen_line(gen, "for (int i = 0; i < %s; i++) start_copy(i);", boxes ? "STAGES" : "STAGES - 1");
+    bool alone = !boxes && w->s->stages == 1;
+    if (!alone)
+        mo_gen_line(gen, "for (int i = 0; i < %s; i++) start_copy(i);", boxes ? "STAGES" : "STAGES - 1");
     if (w->plan.n_direct > 0) mo_gen_line(gen, "load_next(0);");
     mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", w->plan.iterations);
     if (!boxes) wait_for_chunks(w);
@@ -107,8 +111,12 @@ void mo_stream_gen_loop(mo_stream_gen *w)
     if (boxes) wait_for_boxes(w);
     declare_tiles(w);
     mo_stream_gen_products(w, w->s->loop_axis);
+    if (gen->mugraph->off & MO_PASS_SCHEDULE) mo_stream_gen_group_barrier(w);
     if (ragged) mo_gen_line(gen, "}");
-    if (boxes) refill(w);
+    if (boxes)
+        refill(w);
+    else if (alone)
+        mo_stream_gen_group_barrier(w);
     mo_gen_line(gen, "}");
     if (w->s->wgmma) settle(w);
     if (!boxes || w->plan.n_chunks + w->plan.n_resident > 0) mo_gen_line(gen, "mo_cp_wait<0>();");

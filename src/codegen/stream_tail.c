@@ -2,24 +2,6 @@
  * feed products over whole axes; then every thread takes elements of the output. */
 #include "codegen/stream_gen.h"
 
-static bool needs(mo_stream_gen *w, int node, int target)
-{
-    const mo_prim *g = w->gen->g;
-    bool *needed = MO_NEW_ARRAY(w->gen->arena, bool, g->n_nodes);
-    needed[node] = true;
-    for (int i = node; i > target; i--)
-        for (int j = 0; needed[i] && j < g->nodes[i].n_in; j++) needed[g->nodes[i].in[j]] = true;
-    return needed[target];
-}
-
-/* Accumulators that an intermediate tile is made from are exchanged before the rest. */
-static bool is_early(mo_stream_gen *w, int value)
-{
-    for (int i = 0; i < w->plan.n_between; i++)
-        if (needs(w, w->plan.between[i].node, value)) return true;
-    return false;
-}
-
 /* The same array in the other block of the pair. */
 static void declare_peer(mo_gen *gen, int node)
 {
@@ -46,6 +28,9 @@ static void declare_parts(mo_stream_gen *w)
         mo_gen_line(gen, "%s *const %s = (%s *)(tail + %d);", type,
                     mo_stream_gen_tile_name(w, w->plan.between[i].node), type, w->plan.between[i].offset);
     }
+    for (int i = 0; i < w->plan.n_posts; i++)
+        mo_gen_line(gen, "float *const post_%s = (float *)(tail + %d);",
+                    mo_gen_value_name(gen, w->plan.posts[i].node), w->plan.posts[i].offset);
     for (int i = 0; i < w->plan.n_resident; i++) {
         const char *type = mo_gen_type(w->plan.resident[i].dtype);
         mo_gen_line(gen, "const %s *const %s = (const %s *)(mo_smem + %d);", type,
@@ -142,41 +127,31 @@ static void combine_groups(mo_stream_gen *w, int node, const char *op, int size)
                 size, w->s->threads, name, op, size, name);
 }
 
-/* Makes the accumulators (the early ones or the others) readable: by this block, or by the pair of blocks. */
-static void meet(mo_stream_gen *w, bool early)
+static void combine_step(mo_stream_gen *w, mo_step step)
 {
-    mo_gen *gen = w->gen;
-    mo_gen_line(gen, "__syncthreads();");
-    if (w->s->cluster == 1) return;
-    bool stats = early || w->plan.n_between == 0;
-    if (w->s->groups > 1) {
-        for (int i = 0; stats && i < w->plan.n_stats; i++) {
-            int node = w->plan.stats[i].node;
-            combine_groups(w, node, mo_gen_reduction(gen->g->nodes[node].op), w->plan.stats[i].size);
-        }
-        for (int i = 0; i < w->plan.n_accums; i++) {
-            const mo_accum *a = &w->plan.accums[i];
-            if (is_early(w, a->value) == early)
-                combine_groups(w, a->value, "mo_sum_op", a->q_size * a->stride);
-        }
+    if (step.kind == MO_STEP_STAT) {
+        const mo_stat *stat = &w->plan.stats[step.index];
+        combine_groups(w, stat->node, mo_gen_reduction(w->gen->g->nodes[stat->node].op), stat->size);
+    } else if (step.kind == MO_STEP_ACCUM) {
+        const mo_accum *a = &w->plan.accums[step.index];
+        combine_groups(w, a->value, "mo_sum_op", a->q_size * a->stride);
     }
-    mo_gen_line(gen, "mo_cluster_sync();");
 }
 
-static void products_over_whole_axes(mo_stream_gen *w)
+/* Makes what was exchanged at this depth readable: by this block, or by the pair of blocks. */
+static void meet(mo_stream_gen *w, int depth)
 {
-    mo_gen *gen = w->gen;
-    for (int i = 0; i < w->plan.n_accums; i++)
-        if (is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
-    meet(w, true);
-    for (int i = 0; i < w->plan.n_between; i++) between_tile(w, &w->plan.between[i]);
-    mo_gen_line(gen, "__syncthreads();");
-    mo_axes done = 0;
-    for (int i = 0; i < gen->g->n_nodes; i++) {
-        if (w->plan.roles.role[i] != MO_ROLE_ACCUM2 || (done & gen->g->nodes[i].reduced) != 0) continue;
-        done |= gen->g->nodes[i].reduced;
-        mo_stream_gen_products(w, mo_axes_first(gen->g->nodes[i].reduced));
+    bool exchanged = false;
+    mo_gen_line(w->gen, "__syncthreads();");
+    if (w->s->parts > 1 && depth == 0) mo_stream_gen_parts(w);
+    if (w->s->cluster == 1) return;
+    for (int i = 0; i < w->plan.n_steps; i++) {
+        mo_step step = w->plan.steps[i];
+        if (step.depth != depth || (step.kind != MO_STEP_STAT && step.kind != MO_STEP_ACCUM)) continue;
+        if (w->s->groups > 1) combine_step(w, step);
+        exchanged = true;
     }
+    if (exchanged) mo_gen_line(w->gen, "mo_cluster_sync();");
 }
 
 /* Elements that a thread stores at once: 2 where the output runs along the 16-side's axis in pairs. */
@@ -207,6 +182,13 @@ static const char *writer_guard(mo_stream_gen *w, mo_axes axes)
     return text;
 }
 
+static void skip_outside(mo_stream_gen *w, int axis, long long size)
+{
+    if (axis >= 0 && w->gen->g->axes[axis].extent % size != 0)
+        mo_gen_line(w->gen, "if (%s >= %lld) continue;", w->index[axis],
+                    (long long)w->gen->g->axes[axis].extent);
+}
+
 static void store_output(mo_stream_gen *w, const mo_saver *saver)
 {
     mo_gen *gen = w->gen;
@@ -230,10 +212,8 @@ static void store_output(mo_stream_gen *w, const mo_saver *saver)
     mo_gen_line(gen, "(void)q, (void)p;");
     bind(w, q, "q");
     bind(w, p, "p");
-    if (q >= 0 && g->axes[q].extent % q_size != 0)
-        mo_gen_line(gen, "if (%s >= %lld) continue;", w->index[q], (long long)g->axes[q].extent);
-    if (p >= 0 && g->axes[p].extent % p_size != 0)
-        mo_gen_line(gen, "if (%s >= %lld) continue;", w->index[p], (long long)g->axes[p].extent);
+    skip_outside(w, q, q_size);
+    skip_outside(w, p, p_size);
     const char *offset = mo_gen_offset(gen, axes, &saver->access, w->index);
     mo_gen_line(gen, "float out[%d];", vec);
     mo_gen_line(gen, "#pragma unroll");
@@ -250,17 +230,53 @@ static void store_output(mo_stream_gen *w, const mo_saver *saver)
     unbind(w, q);
 }
 
-void mo_stream_gen_tail(mo_stream_gen *w)
+/* An elementwise operator on all elements of the block, into shared memory. */
+static void store_post(mo_stream_gen *w, const mo_post *post)
 {
     mo_gen *gen = w->gen;
+    mo_gen_line(gen, "// %s", mo_gen_describe(gen, post->node));
+    mo_gen_line(gen, "for (int e = threadIdx.x; e < %d; e += %d) {", post->p_size * post->q_size,
+                w->s->threads);
+    mo_gen_line(gen, "const int q = e / %d, p = e %% %d;", post->p_size, post->p_size);
+    mo_gen_line(gen, "(void)q, (void)p;");
+    bind(w, post->q_axis, "q");
+    bind(w, post->p_axis, "p");
+    skip_outside(w, post->q_axis, post->q_size);
+    skip_outside(w, post->p_axis, post->p_size);
+    w->at = MO_AT_TAIL;
+    mo_stream_gen_forget(w);
+    mo_gen_line(gen, "post_%s[e] = %s;", mo_gen_value_name(gen, post->node),
+                mo_stream_gen_value(w, post->node));
+    mo_gen_line(gen, "}");
+    unbind(w, post->p_axis);
+    unbind(w, post->q_axis);
+    w->stored[post->node] = post;
+}
+
+static void run_step(mo_stream_gen *w, mo_step step)
+{
+    switch (step.kind) {
+    case MO_STEP_STAT: exchange_stat(w, &w->plan.stats[step.index]); return;
+    case MO_STEP_ACCUM: exchange_accum(w, step.index); return;
+    case MO_STEP_BETWEEN: between_tile(w, &w->plan.between[step.index]); return;
+    case MO_STEP_PRODUCT: mo_stream_gen_products(w, step.index); return;
+    case MO_STEP_POST: store_post(w, &w->plan.posts[step.index]); return;
+    case MO_STEP_SAVE: store_output(w, &w->gen->g->savers[step.index]); return;
+    }
+}
+
+void mo_stream_gen_tail(mo_stream_gen *w)
+{
     declare_parts(w);
-    for (int i = 0; i < w->plan.n_stats; i++) exchange_stat(w, &w->plan.stats[i]);
-    if (w->plan.n_between > 0) products_over_whole_axes(w);
-    for (int i = 0; i < w->plan.n_accums; i++)
-        if (!is_early(w, w->plan.accums[i].value)) exchange_accum(w, i);
-    meet(w, false);
-    if (w->s->parts > 1) mo_stream_gen_parts(w);
-    for (int i = 0; i < gen->g->n_savers; i++) store_output(w, &gen->g->savers[i]);
+    for (int i = 0; i < w->plan.n_steps; i++) {
+        mo_step step = w->plan.steps[i];
+        run_step(w, step);
+        if (!step.barrier) continue;
+        if (step.depth < w->plan.steps[i + 1].depth)
+            meet(w, step.depth);
+        else
+            mo_gen_line(w->gen, "__syncthreads();");
+    }
     if (w->s->cluster > 1)
-        mo_gen_line(gen, "mo_cluster_sync(); // the other block may still be reading this one's memory");
+        mo_gen_line(w->gen, "mo_cluster_sync(); // the other block may still be reading this one's memory");
 }

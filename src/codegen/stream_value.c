@@ -151,13 +151,6 @@ static const char *accumulated(mo_stream_gen *w, int node)
     return mo_arena_printf(gen->arena, "%s[0]", name);
 }
 
-static bool is_accumulated(const mo_stream_gen *w, int node)
-{
-    mo_stream_role role = w->plan.roles.role[node];
-    int accum = w->plan.accum_of[node];
-    return role == MO_ROLE_STAT || (accum >= 0 && w->plan.accums[accum].value == node);
-}
-
 const char *mo_stream_gen_value(mo_stream_gen *w, int node)
 {
     mo_gen *gen = w->gen;
@@ -169,10 +162,14 @@ const char *mo_stream_gen_value(mo_stream_gen *w, int node)
         name = mo_gen_number(gen, n->number);
     } else if (tile != NULL && w->at == MO_AT_LOOP) {
         mo_gen_line(gen, "const float %s = %s;", name, tile_element(w, tile));
+    } else if (w->at == MO_AT_TAIL && w->stored[node] != NULL) {
+        const mo_post *post = w->stored[node];
+        mo_gen_line(gen, "const float %s = post_%s[(%s) * %d + %s];", name, name, local_of(w, post->q_axis),
+                    post->p_size, local_of(w, post->p_axis));
     } else if (n->op == MO_OP_ITER) {
         mo_gen_line(gen, "const float %s = mo_load(g_%s + %s);", name, mo_gen_tensor(gen, n->access.tensor),
                     mo_gen_offset(gen, n->axes, &n->access, w->index));
-    } else if (is_accumulated(w, node)) {
+    } else if (mo_stream_plan_accumulated(&w->plan, node)) {
         name = accumulated(w, node);
     } else {
         const char *a = mo_stream_gen_value(w, n->in[0]);

@@ -157,7 +157,8 @@ int64_t mo_cost_chain(const mo_cost_context *c, const mo_kernel *kernel, const m
     int64_t together = blocks_per_sm(d, s, &block), waves = divide_up(f->blocks, together * d->sms);
     int64_t active = min64(f->blocks, together * d->sms),
             fragments = s->tile[s->p_axis] / (16 * (int64_t)s->warps_p);
-    int64_t reach = max64(active * f->stage_bytes * s->groups * (s->stages - 1) * 1000 / FLIGHT_NS, 1);
+    int64_t reach =
+        max64(active * f->stage_bytes * s->groups * max64(s->stages - 1, 1) * 1000 / FLIGHT_NS, 1);
     int64_t slab_ns = SLAB_CHAIN_NS + s->tile[s->loop_axis] * SLAB_CHAIN_PS_PER * max64(fragments, 1) / 1000;
     int64_t per_sm = divide_up(f->blocks, d->sms) * d->sms;
     int64_t work = f->product_flops * per_sm * 1000 / (d->mma_flops_per_us * 2 / 3) +

@@ -208,7 +208,7 @@ static stream_use use_of(const mo_cost_context *c, const mo_prim *g, const mo_sc
                              (int64_t)s->groups * s->cluster * s->parts);
     u.held = held_steps(g, s);
     u.steps = u.iterations * divide_up(s->tile[s->loop_axis], 16);
-    u.flying = s->copy == MO_COPY_ASYNC ? s->stages - 1 : s->stages;
+    u.flying = s->copy == MO_COPY_ASYNC ? max64(s->stages - 1, 1) : s->stages;
     return u;
 }
 

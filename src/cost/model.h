@@ -22,6 +22,7 @@ typedef struct {
 typedef struct {
     const mo_device *device;
     const mo_dtype *tensor_dtype;
+    mo_passes off; /* passes of the optimiser that are switched off */
 } mo_cost_context;
 
 mo_kernel_facts mo_cost_facts(const mo_cost_context *context, const mo_prim *body,

@@ -62,7 +62,7 @@ static const char *check_stream(mo_arena *scratch, const mo_kernel *kernel)
     const mo_schedule *s = &kernel->schedule;
     mo_stream stream;
     int64_t grid[3];
-    if (s->groups < 1 || s->stages < (s->copy == MO_COPY_ASYNC ? 2 : 1)) return "no ring";
+    if (s->groups < 1 || s->stages < 1) return "no ring";
     if (s->cluster != 1 && s->cluster != 2) return "cluster of neither one block nor two";
     if (s->parts < 1 || (s->parts > 1 && s->cluster > 1)) return "no parts, or parts of a cluster";
     if (s->wgmma && (s->copy != MO_COPY_TENSOR || s->warps_q != 1 || s->warps_p % 4 != 0))
@@ -77,7 +77,7 @@ static const char *check_chain(mo_arena *scratch, const mo_kernel *kernel)
     const mo_schedule *s = &kernel->schedule;
     mo_chain chain;
     int64_t grid[3];
-    if (s->groups < 1 || s->stages < 2) return "no ring";
+    if (s->groups < 1 || s->stages < 1) return "no ring";
     if (s->threads != s->groups * s->warps_p * 32) return "threads do not match the warps";
     if (!mo_chain_grid(kernel, grid)) return "more blocks than a launch has";
     return mo_chain_analyse(scratch, kernel, &chain);

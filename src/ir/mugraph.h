@@ -9,6 +9,7 @@
 #ifndef MO_IR_MUGRAPH_H
 #define MO_IR_MUGRAPH_H
 
+#include "ir/passes.h"
 #include "ir/prim.h"
 
 typedef enum {
@@ -89,6 +90,7 @@ typedef struct {
     mo_mutensor *tensors;
     mo_kernel *kernels; /* in launch order */
     int64_t cost_ns;    /* estimate of the cost model */
+    mo_passes off;      /* passes of the optimiser that its kernels do without */
 } mo_mugraph;
 
 /* A muGraph with the program's tensors, no kernels, and room for `max_kernels` kernels and as many

@@ -11,8 +11,9 @@
 #define MO_OPTIMIZE_CHAIN_PLAN_H
 
 #include "ir/chain.h"
+#include "optimize/plan_context.h"
 
-/* An iterator in shared memory: rows of `stride` elements, padded to an odd number of 16-byte chunks. */
+/* An iterator in shared memory: rows of `stride` elements (optimize/layout.h). */
 typedef struct {
     int node;
     int row_axis, col_axis; /* col_axis is the one with the smaller step in memory */
@@ -26,12 +27,13 @@ typedef struct {
 typedef struct {
     int node;   /* a product over the loop, a statistic, or a row's value reduced before the loop */
     int offset; /* in the tail: groups x size floats (of the last kind only once) */
-    int size;   /* floats of a group: rows x (columns + 8), or rows */
+    int size;   /* floats of a group: rows x column_stride, or rows */
 } mo_chain_part;
 
 typedef struct {
     mo_chain chain;
     int rows, columns; /* of a block: multiples of 16 and 8 */
+    int column_stride; /* floats between rows of exchanged accumulators */
     int row_fragments; /* m16 fragments of a warp */
     int slab, slabs, iterations;
     int n_tiles, n_parts;
@@ -41,7 +43,7 @@ typedef struct {
 } mo_chain_plan;
 
 /* NULL, or why the kernel cannot be planned. `shared_limit`: bytes a block may use. */
-const char *mo_chain_plan_make(mo_arena *arena, const mo_mugraph *graph, const mo_kernel *kernel,
+const char *mo_chain_plan_make(mo_arena *arena, const mo_plan_context *context, const mo_kernel *kernel,
                                int shared_limit, mo_chain_plan *plan);
 
 const mo_chain_tile *mo_chain_plan_tile(const mo_chain_plan *plan, int node); /* or NULL */

@@ -45,11 +45,10 @@ static bool used_plainly(const mo_prim *g, const mo_stream_plan *plan, int itera
     return true;
 }
 
-static bool aligned(const mo_plan_tensors *tensors, const mo_kernel *kernel, const mo_tile *tile)
+static bool aligned(const mo_plan_context *context, const mo_kernel *kernel, const mo_tile *tile)
 {
     const mo_prim_node *n = &kernel->body->nodes[tile->node];
-    bool ok = (tensors->offset == NULL || tensors->offset[n->access.tensor] % LOAD == 0) &&
-              n->access.stride[tile->inner] == 1;
+    bool ok = mo_plan_offset(context, n->access.tensor) % LOAD == 0 && n->access.stride[tile->inner] == 1;
     MO_FOR_AXES(a, n->axes)
         if (a != tile->inner) ok &= n->access.stride[a] % LOAD == 0;
     return ok && mo_dtype_size(tile->dtype) == 2;
@@ -62,7 +61,7 @@ static bool few_loads(const mo_kernel *kernel, const mo_stream_plan *plan, const
 }
 
 /* The 8-side operand of this product, if it can be direct. */
-static mo_tile *candidate(const mo_plan_tensors *tensors, const mo_kernel *kernel, mo_stream_plan *plan,
+static mo_tile *candidate(const mo_plan_context *context, const mo_kernel *kernel, mo_stream_plan *plan,
                           int product)
 {
     const mo_prim *g = kernel->body;
@@ -71,20 +70,20 @@ static mo_tile *candidate(const mo_plan_tensors *tensors, const mo_kernel *kerne
     mo_tile *q = tile_of(plan, n->in[at]), *p = tile_of(plan, n->in[1 - at]);
     if (p == NULL || q == NULL || n->in[0] == n->in[1]) return NULL;
     if (p->copy != MO_TILE_BOX || !p->inner_rows || q->inner_rows) return NULL;
-    if (!aligned(tensors, kernel, q) || !few_loads(kernel, plan, q)) return NULL;
+    if (!aligned(context, kernel, q) || !few_loads(kernel, plan, q)) return NULL;
     return used_plainly(g, plan, q->node) ? q : NULL;
 }
 
-void mo_stream_make_direct(const mo_plan_tensors *tensors, const mo_kernel *kernel, mo_stream_plan *plan)
+void mo_stream_make_direct(const mo_plan_context *context, const mo_kernel *kernel, mo_stream_plan *plan)
 {
     const mo_prim *g = kernel->body;
     int64_t extent = g->axes[kernel->schedule.loop_axis].extent;
     if (!plan->roles.mma || plan->slab % GROUP != 0 || extent % plan->slab != 0) return;
     for (int i = 0; i < g->n_nodes; i++)
-        if (plan->roles.role[i] == MO_ROLE_ACCUM && candidate(tensors, kernel, plan, i) == NULL) return;
+        if (plan->roles.role[i] == MO_ROLE_ACCUM && candidate(context, kernel, plan, i) == NULL) return;
     for (int i = 0; i < g->n_nodes; i++) {
         if (plan->roles.role[i] != MO_ROLE_ACCUM) continue;
-        mo_tile *tile = candidate(tensors, kernel, plan, i);
+        mo_tile *tile = candidate(context, kernel, plan, i);
         tile->copy = MO_TILE_DIRECT;
     }
 }

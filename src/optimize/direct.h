@@ -13,6 +13,6 @@
 /* Turns the 8-side operands of the loop's products into MO_TILE_DIRECT, all of them or none: every product
  * must have a plain one whose rows are contiguous and aligned, against a plain one of the 16-side in a box
  * with rows over the loop axis; slabs of whole 32 elements divide the axis. Statistics may use them too. */
-void mo_stream_make_direct(const mo_plan_tensors *tensors, const mo_kernel *kernel, mo_stream_plan *plan);
+void mo_stream_make_direct(const mo_plan_context *context, const mo_kernel *kernel, mo_stream_plan *plan);
 
 #endif

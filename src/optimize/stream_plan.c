@@ -2,31 +2,19 @@
 
 #include "base/status.h"
 #include "optimize/direct.h"
+#include "optimize/layout.h"
+#include "optimize/memory.h"
+#include "optimize/pipeline.h"
+#include "optimize/threads.h"
 
 typedef struct {
     mo_arena *arena;
-    const mo_plan_tensors *tensors;
+    const mo_plan_context *context;
     const mo_kernel *kernel;
     const mo_prim *g;
     mo_stream_plan *plan;
     const char *wrong;
 } planner;
-
-mo_plan_tensors mo_plan_tensors_of(mo_arena *arena, const mo_mugraph *graph)
-{
-    mo_dtype *dtype = MO_NEW_ARRAY(arena, mo_dtype, graph->n_tensors + 1);
-    int64_t *offset = MO_NEW_ARRAY(arena, int64_t, graph->n_tensors + 1);
-    for (int t = 0; t < graph->n_tensors; t++) {
-        dtype[t] = graph->tensors[t].dtype;
-        offset[t] = graph->tensors[t].offset;
-    }
-    return (mo_plan_tensors){dtype, offset};
-}
-
-static int64_t offset_of(const planner *p, const mo_prim_node *node)
-{
-    return p->tensors->offset == NULL ? 0 : p->tensors->offset[node->access.tensor];
-}
 
 static int round_up(int64_t x, int unit)
 {
@@ -46,14 +34,6 @@ static int inner_size(const planner *p, int inner)
     return round_up(p->g->axes[inner].extent, 16);
 }
 
-/* Elements per row so that the row is an odd number of 16-byte chunks: no bank conflicts in ldmatrix. */
-static int padded_stride(int cols, mo_dtype dtype)
-{
-    int per_chunk = 16 / mo_dtype_size(dtype);
-    int chunks = (cols + per_chunk - 1) / per_chunk;
-    return (chunks | 1) * per_chunk;
-}
-
 static bool used_as_operand(const planner *p, int node)
 {
     for (int i = 0; i < p->g->n_nodes; i++) {
@@ -63,63 +43,13 @@ static bool used_as_operand(const planner *p, int node)
     return false;
 }
 
-/* Largest copy whose size divides every stride and extent involved. */
-static void choose_copy(mo_tile *tile, const mo_prim_node *node, int64_t contiguous_extent, int64_t offset)
+/* How the tile lies: by the layout pass. */
+static void lay(const planner *p, mo_tile *tile)
 {
-    int size = mo_dtype_size(tile->dtype);
-    tile->copy = MO_TILE_SCALAR;
-    tile->chunk = 1;
-    if (tile->col_step != 1) return;
-    for (int chunk = 16 / size; chunk * size >= 4; chunk /= 2) {
-        bool fits = contiguous_extent % chunk == 0 && tile->row_step % chunk == 0 && tile->cols % chunk == 0;
-        fits &= offset % chunk == 0;
-        int contiguous = tile->inner_rows ? tile->axis : tile->inner;
-        MO_FOR_AXES(a, node->axes)
-            if (a != contiguous && node->access.stride[a] % chunk != 0) fits = false;
-        if (!fits) continue;
-        tile->copy = MO_TILE_CHUNKS;
-        tile->chunk = chunk;
-        return;
-    }
-}
-
-/* Columns of a panel and the swizzle, so that the 8 rows of an ldmatrix phase lie in different banks (rows of
- * 96 and 160 bytes: two at a time in the same ones, still better than narrower boxes). */
-static void choose_panel(mo_tile *tile)
-{
-    enum { BYTES = 2 };
-    static const int widths[] = {64, 32, 16};
-    tile->panel = tile->cols;
-    tile->swizzle = 0;
-    if (tile->cols / 8 % 2 == 1 || tile->cols == 48 || tile->cols == 80) return;
-    for (int i = 0; i < 3; i++) {
-        if (tile->cols % widths[i] != 0) continue;
-        tile->panel = widths[i];
-        tile->swizzle = widths[i] * BYTES;
-        return;
-    }
-}
-
-/* Can the tensor copy engine fill the tile? Strides and the start of the tensor are multiples of 16 bytes, a
- * box has at most 256 rows, and there is one coordinate for a third axis. */
-static void choose_box(const planner *p, mo_tile *tile)
-{
-    enum { UNIT = 8, MOST_ROWS = 256 };
-    const mo_prim_node *node = &p->g->nodes[tile->node];
-    bool fits = p->plan->roles.mma && mo_dtype_size(tile->dtype) == 2 && tile->col_step == 1;
-    fits &= tile->row_step % UNIT == 0 && offset_of(p, node) % UNIT == 0;
-    fits &= tile->cols % UNIT == 0 && tile->rows <= MOST_ROWS && tile->rows % UNIT == 0;
-    fits &= tile->row_step > 0 || tile->axis < 0;
-    tile->batch_axis = -1;
-    MO_FOR_AXES(a, node->axes) {
-        if (a == tile->axis || a == tile->inner || node->access.stride[a] == 0) continue;
-        fits &= tile->batch_axis < 0 && node->access.stride[a] % UNIT == 0;
-        tile->batch_axis = a;
-    }
-    if (!fits) return;
-    tile->copy = MO_TILE_BOX;
-    choose_panel(tile);
-    tile->stride = tile->panel;
+    mo_layout layout = mo_layout_choose(tile->cols, tile->dtype, tile->copy == MO_TILE_BOX, p->context->off);
+    tile->stride = layout.stride;
+    tile->panel = layout.panel;
+    tile->swizzle = layout.swizzle;
 }
 
 static mo_tile plan_tile(planner *p, int index, int inner)
@@ -127,7 +57,7 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     const mo_prim_node *node = &p->g->nodes[index];
     mo_tile tile = {.node = index, .inner = inner, .side = p->plan->roles.side[index]};
     tile.axis = mo_stream_tile_axis(p->kernel, node->axes, inner);
-    tile.dtype = p->tensors->dtype[node->access.tensor];
+    tile.dtype = p->context->dtype[node->access.tensor];
     int64_t inner_step = node->access.stride[inner],
             axis_step = tile.axis < 0 ? 0 : node->access.stride[tile.axis];
     int across = tile.axis < 0 && !used_as_operand(p, index) ? 1 : padded(p, tile.axis, tile.side);
@@ -136,10 +66,8 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     tile.cols = tile.inner_rows ? across : inner_size(p, inner);
     tile.row_step = tile.inner_rows ? inner_step : axis_step;
     tile.col_step = tile.inner_rows ? axis_step : inner_step;
-    tile.stride = padded_stride(tile.cols, tile.dtype);
-    choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent, offset_of(p, node));
-    if (p->kernel->schedule.copy != MO_COPY_ASYNC && inner == p->kernel->schedule.loop_axis)
-        choose_box(p, &tile);
+    mo_pipeline_tile(p->context, p->kernel, &p->plan->roles, &tile);
+    lay(p, &tile);
     return tile;
 }
 
@@ -198,7 +126,7 @@ static void plan_tiles(planner *p)
     mo_stream_plan *plan = p->plan;
     int alignment = 128;
     collect_tiles(p);
-    if (p->kernel->schedule.copy == MO_COPY_DIRECT) mo_stream_make_direct(p->tensors, p->kernel, plan);
+    if (p->kernel->schedule.copy == MO_COPY_DIRECT) mo_stream_make_direct(p->context, p->kernel, plan);
     int stage = place_tiles(plan->tiles, plan->n_tiles, &alignment);
     int resident = place_tiles(plan->resident, plan->n_resident, &alignment);
     plan->stage_bytes = round_up(stage, alignment);
@@ -270,6 +198,7 @@ static void plan_accums(planner *p)
             }
             accum.p_size = padded(p, accum.p_axis, MO_SIDE_P);
             accum.q_size = padded(p, accum.q_axis, MO_SIDE_Q);
+            accum.stride = mo_layout_exchange(accum.p_size, false, p->context->off);
             plan->accum_of[i] = plan->n_accums;
             plan->accums[plan->n_accums++] = accum;
         }
@@ -308,28 +237,75 @@ static void plan_between(planner *p)
         tile.dtype = plan->roles.mma ? plan->roles.mma_dtype : MO_F32;
         tile.rows = padded(p, tile.axis, tile.side);
         tile.cols = inner_size(p, tile.inner);
-        tile.stride = padded_stride(tile.cols, tile.dtype);
+        lay(p, &tile);
         plan->between[plan->n_between++] = tile;
     }
 }
 
-static void place_tail(planner *p)
+/* Marks what an output needs, down to accumulated values. */
+static void mark_at_end(planner *p)
 {
     mo_stream_plan *plan = p->plan;
-    int groups = p->kernel->schedule.groups;
-    for (int i = 0; i < plan->n_stats; i++) {
-        plan->stats[i].offset = plan->tail_bytes;
-        plan->tail_bytes += round_up((int64_t)groups * plan->stats[i].size * 4, 128);
+    plan->at_end = MO_NEW_ARRAY(p->arena, bool, p->g->n_nodes);
+    for (int s = 0; s < p->g->n_savers; s++) plan->at_end[p->g->savers[s].node] = true;
+    for (int i = p->g->n_nodes - 1; i >= 0; i--) {
+        const mo_prim_node *n = &p->g->nodes[i];
+        if (!plan->at_end[i] || mo_stream_plan_accumulated(plan, i)) continue;
+        for (int j = 0; j < n->n_in; j++) plan->at_end[n->in[j]] = true;
     }
-    for (int i = 0; i < plan->n_between; i++) {
-        plan->between[i].offset = plan->tail_bytes;
-        plan->tail_bytes += tile_bytes(&plan->between[i]);
+}
+
+static bool depends_on(const mo_prim *g, int node, int on)
+{
+    if (node <= on) return node == on;
+    for (int j = 0; j < g->nodes[node].n_in; j++)
+        if (depends_on(g, g->nodes[node].in[j], on)) return true;
+    return false;
+}
+
+static void mark_early(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    for (int a = 0; a < plan->n_accums; a++)
+        for (int b = 0; b < plan->n_between; b++)
+            plan->accums[a].early |= depends_on(p->g, plan->between[b].node, plan->accums[a].value);
+}
+
+static int bytes_of(const planner *p, mo_step step)
+{
+    const mo_stream_plan *plan = p->plan;
+    int64_t groups = p->kernel->schedule.groups;
+    switch (step.kind) {
+    case MO_STEP_STAT: return (int)(groups * plan->stats[step.index].size * 4);
+    case MO_STEP_ACCUM:
+        return (int)(groups * plan->accums[step.index].q_size * plan->accums[step.index].stride * 4);
+    case MO_STEP_BETWEEN: return tile_bytes(&plan->between[step.index]);
+    case MO_STEP_POST: return plan->posts[step.index].p_size * plan->posts[step.index].q_size * 4;
+    case MO_STEP_PRODUCT:
+    case MO_STEP_SAVE: break;
     }
-    for (int i = 0; i < plan->n_accums; i++) {
-        mo_accum *accum = &plan->accums[i];
-        accum->stride = accum->p_size + 4;
-        accum->offset = plan->tail_bytes;
-        plan->tail_bytes += round_up((int64_t)groups * accum->q_size * accum->stride * 4, 128);
+    return 0;
+}
+
+/* The last depth at which what a step leaves in memory is read; one block of a pair may be behind the other
+ * by the barriers that are not the pair's. */
+static int last_read(const planner *p, mo_step step, int end)
+{
+    const mo_stream_plan *plan = p->plan;
+    if (step.kind == MO_STEP_BETWEEN) return step.depth + 1;
+    if (step.kind != MO_STEP_ACCUM || plan->at_end[plan->accums[step.index].value]) return end;
+    return step.depth + (p->kernel->schedule.cluster > 1 ? 2 : 1);
+}
+
+static void set_offset(mo_stream_plan *plan, mo_step step, int offset)
+{
+    switch (step.kind) {
+    case MO_STEP_STAT: plan->stats[step.index].offset = offset; return;
+    case MO_STEP_ACCUM: plan->accums[step.index].offset = offset; return;
+    case MO_STEP_BETWEEN: plan->between[step.index].offset = offset; return;
+    case MO_STEP_POST: plan->posts[step.index].offset = offset; return;
+    case MO_STEP_PRODUCT:
+    case MO_STEP_SAVE: return;
     }
 }
 
@@ -369,6 +345,26 @@ static void place_parts(mo_stream_plan *plan)
         plan->part_floats += plan->accums[i].q_size * plan->accums[i].stride;
 }
 
+/* Offsets behind the resident tiles. Those are alive from the start to the last product; what is alive behind
+ * that was so at its barrier, too, and cannot use their bytes. */
+static void place_work(planner *p)
+{
+    mo_stream_plan *plan = p->plan;
+    mo_buffer *buffers = MO_NEW_ARRAY(p->arena, mo_buffer, plan->n_steps + 1);
+    int count = 0, end = plan->steps[plan->n_steps - 1].depth;
+    buffers[count++] = (mo_buffer){.bytes = plan->ring_bytes, .first = -1, .last = -1};
+    for (int i = 0; i < plan->n_steps; i++) {
+        mo_step step = plan->steps[i];
+        if (bytes_of(p, step) == 0) continue;
+        buffers[count++] =
+            (mo_buffer){.bytes = bytes_of(p, step), .first = step.depth, .last = last_read(p, step, end)};
+    }
+    plan->work_bytes = mo_memory_place(buffers, count, p->context->off);
+    count = 1;
+    for (int i = 0; i < plan->n_steps; i++)
+        if (bytes_of(p, plan->steps[i]) > 0) set_offset(plan, plan->steps[i], buffers[count++].offset);
+}
+
 static const char *check_schedule(const planner *p)
 {
     const mo_schedule *s = &p->kernel->schedule;
@@ -381,10 +377,10 @@ static const char *check_schedule(const planner *p)
     return NULL;
 }
 
-const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors, const mo_kernel *kernel,
+const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_context *context, const mo_kernel *kernel,
                                 int shared_limit, mo_stream_plan *plan)
 {
-    planner p = {.arena = arena, .tensors = tensors, .kernel = kernel, .g = kernel->body, .plan = plan};
+    planner p = {.arena = arena, .context = context, .kernel = kernel, .g = kernel->body, .plan = plan};
     const mo_schedule *s = &kernel->schedule;
     *plan = (mo_stream_plan){0};
     const char *wrong = mo_stream_analyse(arena, kernel, &plan->roles);
@@ -399,19 +395,27 @@ const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors,
     plan_accums(&p);
     plan_stats(&p);
     plan_between(&p);
-    place_tail(&p);
-    place_parts(plan);
+    mark_at_end(&p);
+    mark_early(&p);
+    mo_threads_posts(arena, kernel, context->off, plan);
+    mo_schedule_tail(arena, kernel, context->off, plan);
     plan->ring_bytes = plan->stage_bytes * s->stages * s->groups;
-    int work = plan->ring_bytes > plan->tail_bytes ? plan->ring_bytes : plan->tail_bytes;
-    plan->barrier_offset = round_up(plan->resident_bytes + work, 8);
+    place_work(&p);
+    plan->barrier_offset = round_up(plan->resident_bytes + plan->work_bytes, 8);
+    place_parts(plan);
     plan->last_offset = plan->barrier_offset + (plan->n_boxes > 0 ? 8 * s->stages * s->groups : 0);
     plan->shared_bytes = plan->last_offset + (s->parts > 1 ? 8 : 0);
     if (s->parts > 1 && plan->n_between > 0)
         return "a loop shared by blocks in front of products over whole axes";
     if (s->copy != MO_COPY_ASYNC && plan->n_boxes == 0) return "no tile that a tensor copy could fill";
     if (s->copy == MO_COPY_DIRECT && plan->n_direct == 0) return "no operand that registers could take";
-    if (plan->n_boxes == 0 && s->stages < 2) return "a ring of one slab";
     wrong = s->wgmma ? check_wgmma(&p) : NULL;
     if (wrong != NULL) return wrong;
     return plan->shared_bytes <= shared_limit ? NULL : "more shared memory than a block has";
+}
+
+bool mo_stream_plan_accumulated(const mo_stream_plan *plan, int node)
+{
+    int accum = plan->accum_of[node];
+    return plan->roles.role[node] == MO_ROLE_STAT || (accum >= 0 && plan->accums[accum].value == node);
 }

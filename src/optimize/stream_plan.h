@@ -6,11 +6,14 @@
  *     |                 | intermediate tiles, partial accumulators         |
  *     +-----------------+--------------------------------------------------+
  *
- * All offsets in bytes. Arrays live in the arena given. */
+ * The plan is where the passes of the optimiser meet: each decides its part (pipeline.h, layout.h, threads.h,
+ * schedule.h, memory.h). All offsets in bytes. Arrays live in the arena given. */
 #ifndef MO_OPTIMIZE_STREAM_PLAN_H
 #define MO_OPTIMIZE_STREAM_PLAN_H
 
 #include "ir/stream.h"
+#include "optimize/plan_context.h"
+#include "optimize/schedule.h"
 
 #define MO_WGMMA_Q 64 /* the 8-side of a warp-group product is a multiple of it */
 
@@ -21,10 +24,8 @@ typedef enum {
     MO_TILE_DIRECT  /* no tile: 16 bytes for each lane go to registers, one slab ahead (optimize/direct.h) */
 } mo_tile_copy;
 
-/* A tile in shared memory: rows of `stride` elements, padded to an odd number of 16-byte chunks; boxes are
- * dense: panels of `panel` columns one behind the other, with a swizzle of as many bytes as a row has or
- * none.
- */
+/* A tile in shared memory: rows of `stride` elements; boxes are dense: panels of `panel` columns one behind
+ * the other, with a swizzle of as many bytes as a row has or none (optimize/layout.h). */
 typedef struct {
     int node;        /* iterator, or the value of an intermediate tile */
     int inner, axis; /* reduced axis; tile axis or -1 */
@@ -46,6 +47,7 @@ typedef struct {
     int p_size, q_size; /* elements in a block, padded to 16 and 8 */
     int stride;         /* floats between rows q of a partial tile */
     int offset;         /* in the tail: groups x q_size x stride floats */
+    bool early;         /* an intermediate tile is made from it */
 } mo_accum;
 
 typedef struct {
@@ -56,7 +58,15 @@ typedef struct {
     int offset; /* in the tail: groups x size floats */
 } mo_stat;
 
+/* The result of an elementwise operator behind the loop that goes through memory (optimize/threads.h). */
 typedef struct {
+    int node;
+    int p_axis, q_axis; /* -1: extent 1 */
+    int p_size, q_size; /* elements in a block */
+    int offset;         /* in the tail: q_size x p_size floats */
+} mo_post;
+
+typedef struct mo_stream_plan {
     mo_stream roles;
     int slab, slabs, iterations; /* elements of the loop axis a slab; slabs in all; per group */
     int n_tiles, n_resident, n_between, n_accums, n_stats;
@@ -65,26 +75,24 @@ typedef struct {
     mo_tile *between; /* intermediate tiles, made from accumulated values */
     mo_accum *accums;
     mo_stat *stats;
-    int *accum_of;                   /* node -> accumulator that it feeds or is, or -1 */
+    int *accum_of; /* node -> accumulator that it feeds or is, or -1 */
+    bool *at_end;  /* node -> read for an output, through elementwise operators alone */
+    int n_posts, n_steps;
+    mo_post *posts;
+    mo_step *steps;                  /* behind the loop */
     int n_boxes, n_chunks, n_direct; /* streamed tiles of each kind; the rest is copied element by element */
     int box_bytes;                   /* of a stage */
     int part_floats;                 /* of a block that shares the loop with others, in device memory */
     int last_offset;                 /* of the word that says whether this block comes last */
     int barrier_offset;              /* of the groups' mbarriers, one for each stage */
-    int stage_bytes, ring_bytes, resident_bytes, tail_bytes, shared_bytes;
+    int stage_bytes, ring_bytes, resident_bytes, work_bytes, shared_bytes;
 } mo_stream_plan;
 
-/* What a plan asks of tensors, by number: the stored type, and in elements where a window begins in the
- * memory that it is part of (NULL: no windows). */
-typedef struct {
-    const mo_dtype *dtype;
-    const int64_t *offset;
-} mo_plan_tensors;
-
-mo_plan_tensors mo_plan_tensors_of(mo_arena *arena, const mo_mugraph *graph);
-
 /* NULL, or why the kernel cannot be planned. `shared_limit`: bytes a block may use. */
-const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_tensors *tensors, const mo_kernel *kernel,
+const char *mo_stream_plan_make(mo_arena *arena, const mo_plan_context *context, const mo_kernel *kernel,
                                 int shared_limit, mo_stream_plan *plan);
+
+/* Is the node a statistic, or the value of an accumulator? */
+bool mo_stream_plan_accumulated(const mo_stream_plan *plan, int node);
 
 #endif

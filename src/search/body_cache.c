@@ -25,6 +25,7 @@ typedef struct {
 struct mo_body_cache {
     mo_arena *arena, *queue; /* of results; of what is planned */
     const mo_device *device;
+    mo_passes off;
     mo_pool *pool;
     mo_arena **scratch; /* one for each worker */
     int n_workers, capacity;
@@ -34,10 +35,11 @@ struct mo_body_cache {
     int n_jobs, job_capacity;
 };
 
-mo_body_cache *mo_body_cache_new(mo_arena *arena, const mo_device *device, mo_pool *pool, int capacity)
+mo_body_cache *mo_body_cache_new(mo_arena *arena, const mo_device *device, mo_passes off, mo_pool *pool,
+                                 int capacity)
 {
     mo_body_cache *c = MO_NEW(arena, mo_body_cache);
-    *c = (mo_body_cache){.arena = arena, .device = device, .pool = pool, .capacity = capacity};
+    *c = (mo_body_cache){.arena = arena, .device = device, .off = off, .pool = pool, .capacity = capacity};
     c->queue = mo_arena_new();
     c->n_workers = pool == NULL ? 1 : mo_pool_threads(pool);
     c->scratch = MO_NEW_ARRAY(arena, mo_arena *, c->n_workers);
@@ -113,7 +115,7 @@ static void compute(void *context, int worker, int64_t index)
     job *j = &c->jobs[index / 2];
     mo_arena *scratch = c->scratch[worker];
     mo_arena_mark mark = mo_arena_get_mark(scratch);
-    mo_cost_context cost = {c->device, j->dtypes};
+    mo_cost_context cost = {c->device, j->dtypes, c->off};
     entry *e = j->to;
     if (index % 2 == 0)
         e->found.n_choices = mo_schedules(scratch, &cost, j->body, c->capacity, j->choices,

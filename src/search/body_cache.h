@@ -23,7 +23,8 @@ typedef struct {
 typedef struct mo_body_cache mo_body_cache;
 
 /* The results live in `arena`. `pool` may be NULL: one thread. */
-mo_body_cache *mo_body_cache_new(mo_arena *arena, const mo_device *device, mo_pool *pool, int capacity);
+mo_body_cache *mo_body_cache_new(mo_arena *arena, const mo_device *device, mo_passes off, mo_pool *pool,
+                                 int capacity);
 void mo_body_cache_free(mo_body_cache *cache);
 
 /* Schedules of `body`, whose axes are merged, over tensors that are stored in these types. `counts` is NULL

@@ -2,7 +2,8 @@
 
 #include "base/status.h"
 #include "cost/block.h"
-#include "ir/chain.h"
+#include "optimize/chain_plan.h"
+#include "optimize/pipeline.h"
 
 #define MAX_THREADS 512
 #define MIN_THREADS 64
@@ -26,17 +27,30 @@ static int64_t registers(const chaining *c)
     return fragments * (c->accumulators * s->tile[s->q_axis] / 2 + s->tile[s->loop_axis]);
 }
 
+/* The cost model knows only what the plan needs with all passes. */
+static bool plans(chaining *c)
+{
+    mo_plan_context context = {c->context->tensor_dtype, NULL, c->context->off};
+    mo_chain_plan plan;
+    return mo_chain_plan_make(c->scratch, &context, &c->kernel, c->context->device->shared_per_block,
+                              &plan) == NULL;
+}
+
 static void offer(chaining *c)
 {
     mo_arena_mark mark = mo_arena_get_mark(c->scratch);
     mo_block_facts facts = mo_cost_block_facts(c->scratch, c->context, &c->kernel, &c->chain.block);
+    int64_t cost = mo_cost_chain(c->context, &c->kernel, &facts);
+    if (c->context->off != 0 && cost != INT64_MAX && !plans(c)) cost = INT64_MAX;
     mo_arena_reset(c->scratch, mark);
-    c->offer(c->to, &c->kernel.schedule, mo_cost_chain(c->context, &c->kernel, &facts));
+    c->offer(c->to, &c->kernel.schedule, cost);
 }
 
 static void offer_warps(chaining *c)
 {
     mo_schedule *s = &c->kernel.schedule;
+    mo_pipeline choices[MO_PIPELINE_CHOICES];
+    int count = mo_pipeline_chain(c->context->off, choices);
     int64_t slabs =
         (c->kernel.body->axes[s->loop_axis].extent + s->tile[s->loop_axis] - 1) / s->tile[s->loop_axis];
     for (s->warps_p = 1; s->warps_p <= 8; s->warps_p *= 2)
@@ -46,7 +60,10 @@ static void offer_warps(chaining *c)
             s->threads = s->warps_p * s->groups * 32;
             if (idle || fragments > 2 || s->threads > MAX_THREADS || s->threads < MIN_THREADS) continue;
             if (s->groups > slabs || registers(c) > MAX_REGISTERS) continue;
-            for (s->stages = 2; s->stages <= 3; s->stages++) offer(c);
+            for (int i = 0; i < count; i++) {
+                s->stages = choices[i].stages;
+                offer(c);
+            }
         }
 }
 

@@ -30,14 +30,14 @@ static mo_partition_list new_list(mo_arena *arena, int capacity)
     return (mo_partition_list){.capacity = capacity, .best = MO_NEW_ARRAY(arena, mo_partition, capacity + 1)};
 }
 
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, mo_pool *pool,
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, mo_passes off, mo_pool *pool,
                     int max_kernels, int capacity, int any_capacity)
 {
     *cutter = (mo_cutter){.arena = arena, .device = device, .max_kernels = max_kernels};
     cutter->scratch = mo_arena_new();
     cutter->emittable = new_list(arena, capacity);
     cutter->any = new_list(arena, any_capacity);
-    cutter->cache = mo_body_cache_new(arena, device, pool, MO_KERNEL_CHOICES);
+    cutter->cache = mo_body_cache_new(arena, device, off, pool, MO_KERNEL_CHOICES);
 }
 
 void mo_cutter_free(mo_cutter *cutter)

@@ -57,7 +57,7 @@ typedef struct {
 
 /* Keeps up to `capacity` emittable partitions, and up to `any_capacity` others. The threads of `pool` (NULL:
  * none) change nothing but the time that it takes. */
-void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, mo_pool *pool,
+void mo_cutter_init(mo_cutter *cutter, mo_arena *arena, const mo_device *device, mo_passes off, mo_pool *pool,
                     int max_kernels, int capacity, int any_capacity);
 
 /* Tries every cut of `graph` and keeps the cheapest partitions of all graphs given so far. */

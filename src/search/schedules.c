@@ -3,12 +3,12 @@
 
 #include "base/status.h"
 #include "ir/stream.h"
-#include "optimize/stream_plan.h"
+#include "optimize/pipeline.h"
+#include "optimize/threads.h"
 #include "search/chains.h"
 
 #include <string.h>
 
-#define MAX_ROW_FLOATS 64    /* of a resident row in each thread, all iterators together */
 #define MAX_ACCUMULATORS 128 /* floats in each thread */
 
 typedef struct {
@@ -125,22 +125,12 @@ static int64_t contiguous_elements(const mo_prim *g, int axis)
     return total;
 }
 
-static int row_iterators(const mo_prim *g, int axis)
-{
-    int count = 0;
-    for (int i = 0; i < g->n_nodes; i++)
-        count += g->nodes[i].op == MO_OP_ITER && g->nodes[i].axes >> axis & 1u;
-    return count;
-}
-
 static void offer_row(enumeration *e, mo_schedule s, int lanes, int rows)
 {
-    int64_t extent = e->body->axes[s.row_axis].extent;
     s.lanes = lanes;
     s.threads = lanes * rows;
     if (s.threads > 1024 || s.threads < 32) return;
-    int64_t per_thread = (extent + (int64_t)lanes * s.vector - 1) / ((int64_t)lanes * s.vector) * s.vector;
-    s.resident = per_thread * row_iterators(e->body, s.row_axis) <= MAX_ROW_FLOATS;
+    s.resident = mo_threads_resident(e->body, &s, e->context->off);
     offer(e, &s);
 }
 
@@ -249,10 +239,10 @@ static bool plans(enumeration *e, const mo_schedule *s)
 {
     mo_arena_mark mark = mo_arena_get_mark(e->arena);
     mo_kernel kernel = {.name = "", .program_node = -1, .body = e->body, .schedule = *s};
-    mo_plan_tensors tensors = {e->context->tensor_dtype, NULL};
+    mo_plan_context context = {e->context->tensor_dtype, NULL, e->context->off};
     mo_stream_plan plan;
     bool ok =
-        mo_stream_plan_make(e->arena, &tensors, &kernel, e->context->device->shared_per_block, &plan) == NULL;
+        mo_stream_plan_make(e->arena, &context, &kernel, e->context->device->shared_per_block, &plan) == NULL;
     mo_arena_reset(e->arena, mark);
     return ok;
 }
@@ -269,7 +259,8 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
         return;
     }
     int64_t cost = mo_cost_of_facts(e->context, e->body, s, &facts);
-    bool certain = s->copy == MO_COPY_ASYNC && s->parts == 1;
+    /* What fits by the cost model can be planned. */
+    bool certain = s->copy == MO_COPY_ASYNC && s->parts == 1 && e->context->off == 0;
     if (!certain && good_enough(e, cost) && !plans(e, s)) return;
     insert_at(e, s, cost);
 }
@@ -297,20 +288,26 @@ static void enumerate_wgmma(enumeration *e, mo_schedule s)
     enum { FEWEST_COLUMNS = 33 };
     if (!e->boxes || e->context->device->arch != 90 || s.warps_p % 4 != 0 || s.warps_q != 1) return;
     if (s.p_axis < 0 || s.q_axis < 0 || s.tile[s.q_axis] < FEWEST_COLUMNS) return;
-    s.copy = MO_COPY_TENSOR;
+    mo_pipeline choices[MO_PIPELINE_CHOICES];
+    int count = mo_pipeline_wgmma(e->context->off, choices);
     s.wgmma = true;
-    for (s.stages = 1; s.stages <= 4; s.stages++) offer_shared(e, s);
+    for (int i = 0; i < count; i++) {
+        s.copy = choices[i].copy;
+        s.stages = choices[i].stages;
+        offer_shared(e, s);
+    }
 }
 
-/* A ring of boxes is refilled behind its use and needs no spare slab. */
 static void enumerate_rings(enumeration *e, mo_schedule s)
 {
     enumerate_wgmma(e, s);
     if (s.warps_p > 4) return;
-    for (s.stages = 2; s.stages <= 4; s.stages++) offer_shared(e, s);
-    for (int copy = MO_COPY_TENSOR; e->boxes && copy <= MO_COPY_DIRECT; copy++) {
-        s.copy = (mo_copy)copy;
-        for (s.stages = 1; s.stages <= 3; s.stages++) offer_shared(e, s);
+    mo_pipeline choices[MO_PIPELINE_CHOICES];
+    int count = mo_pipeline_stream(e->boxes, e->context->off, choices);
+    for (int i = 0; i < count; i++) {
+        s.copy = choices[i].copy;
+        s.stages = choices[i].stages;
+        offer_shared(e, s);
     }
 }
 

@@ -65,7 +65,8 @@ static void search_algebra(search *s, int index)
     counts->rejected += found.stats.rejected;
     counts->complete &= found.stats.complete;
     mo_cutter *cutter = &s->cutters[index];
-    mo_cutter_init(cutter, s->arena, o->device, s->pool, o->max_kernel_ops, MAX_PARTITIONS, MO_SEARCH_BEYOND);
+    mo_cutter_init(cutter, s->arena, o->device, o->off, s->pool, o->max_kernel_ops, MAX_PARTITIONS,
+                   MO_SEARCH_BEYOND);
     cutter->stop = o->stop;
     cutter->stop_context = o->stop_context;
     for (int g = 0; g < found.n_graphs; g++) {
@@ -296,7 +297,8 @@ static void add_unfused(search *s)
                          : i < UNFUSED_RANKS + UNFUSED_WIDE ? MO_WIDE
                                                             : MO_WIDEST;
         int rank = width == MO_NARROW ? i : width == MO_WIDE ? i - UNFUSED_RANKS : 0;
-        mo_mugraph *graph = mo_unfused(s->arena, s->program, s->lowered, s->options->device, rank, width);
+        mo_mugraph *graph =
+            mo_unfused(s->arena, s->program, s->lowered, s->options->device, s->options->off, rank, width);
         mo_hash128 hash = mo_mugraph_hash(graph);
         bool known = false;
         for (int j = r->baseline; j < r->n_candidates; j++) known |= mo_hash_equal(s->hashes[j], hash);
@@ -334,6 +336,7 @@ mo_status mo_search_run(mo_arena *arena, const mo_program *program, const mo_low
     verify_and_rank(&s);
     add_beyond(&s);
     add_unfused(&s);
+    for (int i = 0; i < result->n_candidates; i++) result->candidates[i]->off = options->off;
     result->counts.seconds = mo_clock_seconds() - start;
     return MO_OK;
 }

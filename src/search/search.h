@@ -21,6 +21,7 @@ typedef struct {
     int max_block_ops;  /* 0: the program's own count plus 3 */
     bool count_paper;   /* block ops count all nodes but savers */
     bool prune;         /* false: --no-prune */
+    mo_passes off;      /* passes of the optimiser that all graphs, the unfused too, do without */
     int top_k;
     int threads;
     double verify_delta;

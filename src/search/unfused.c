@@ -131,7 +131,7 @@ int64_t mo_copies_cost(mo_arena *arena, const mo_program *program, const mo_devi
     mo_mugraph_add_copies(graph);
     mo_dtype *dtypes = MO_NEW_ARRAY(arena, mo_dtype, graph->n_tensors + 1);
     for (int t = 0; t < graph->n_tensors; t++) dtypes[t] = graph->tensors[t].dtype;
-    mo_cost_context context = {device, dtypes};
+    mo_cost_context context = {device, dtypes, 0};
     int64_t cost_ns = 0;
     for (int k = 0; k < graph->n_kernels; k++)
         cost_ns += mo_cost_kernel(&context, graph->kernels[k].body, &graph->kernels[k].schedule);
@@ -139,13 +139,13 @@ int64_t mo_copies_cost(mo_arena *arena, const mo_program *program, const mo_devi
 }
 
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank, mo_width width)
+                       const mo_device *device, mo_passes off, int rank, mo_width width)
 {
     mo_mugraph *graph = new_graph(arena, program);
     mo_dtype *dtypes = mo_tensor_dtypes(arena, program, program->n_nodes);
     int *twins = MO_NEW_ARRAY(arena, int, program->n_tensors + 1);
     if (width != MO_NARROW) widen(graph, width, dtypes, twins);
-    mo_cost_context context = {device, dtypes};
+    mo_cost_context context = {device, dtypes, off};
     int64_t tried = 0, too_large = 0;
     for (int n = 0; n < program->n_nodes; n++) {
         if (lowered->nodes[n] == NULL) {

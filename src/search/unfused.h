@@ -13,7 +13,7 @@ typedef enum { MO_NARROW, MO_WIDE, MO_WIDEST } mo_width;
  * where there is one. The wider forms are what is emitted where 16 bits between kernels fail the numeric
  * gate. */
 mo_mugraph *mo_unfused(mo_arena *arena, const mo_program *program, const mo_lowered *lowered,
-                       const mo_device *device, int rank, mo_width width);
+                       const mo_device *device, mo_passes off, int rank, mo_width width);
 mo_mugraph *mo_unfused_plain(mo_arena *arena, const mo_program *program, const mo_lowered *lowered);
 
 /* What goes from one subprogram to another is stored in f32, unless products read it: cutting the program

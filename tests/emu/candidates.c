@@ -24,15 +24,25 @@ static void add(maker *m, mo_group group, const mo_mugraph *graph, int arch, uns
         (mo_candidate){.graph = graph, .arch = arch, .sets = sets, .label = label};
 }
 
+static const mo_mugraph *unfused(maker *m, const mo_device *device, int rank, mo_width width)
+{
+    mo_passes off = m->options->off;
+    mo_mugraph *graph = mo_unfused(m->arena, m->program, m->lowered, device, off, rank, width);
+    graph->off = off;
+    return graph;
+}
+
 static void add_unfused(maker *m)
 {
     const mo_device *device = mo_device_for_arch(80);
-    add(m, MO_GROUP_PLAIN, mo_unfused_plain(m->arena, m->program, m->lowered), 80, SPECIAL_SET, "plain");
+    if (m->options->off == 0)
+        add(m, MO_GROUP_PLAIN, mo_unfused_plain(m->arena, m->program, m->lowered), 80, SPECIAL_SET, "plain");
     for (int rank = 0; rank < RANKS; rank++) {
-        add(m, MO_GROUP_UNFUSED, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_NARROW), 80,
-            SPECIAL_SET, mo_arena_printf(m->arena, "unfused, schedules of rank %d", rank));
-        add(m, MO_GROUP_WIDE, mo_unfused(m->arena, m->program, m->lowered, device, rank, MO_WIDEST), 80,
-            ALL_SETS, mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
+        add(m, MO_GROUP_UNFUSED, unfused(m, device, rank, MO_NARROW), 80, SPECIAL_SET,
+            mo_arena_printf(m->arena, "unfused, schedules of rank %d", rank));
+        if (m->options->off == 0)
+            add(m, MO_GROUP_WIDE, unfused(m, device, rank, MO_WIDEST), 80, ALL_SETS,
+                mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
     }
 }
 
@@ -69,7 +79,7 @@ static void add_cuts(maker *m)
     mo_cutter *cutters = MO_NEW_ARRAY(m->arena, mo_cutter, n + 1);
     for (int i = 0; i < n; i++) {
         if (m->lowered->subprograms[i].graph == NULL) continue;
-        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), NULL, MAX_KERNELS, RANKS, 0);
+        mo_cutter_init(&cutters[i], m->arena, mo_device_for_arch(80), 0, NULL, MAX_KERNELS, RANKS, 0);
         cutters[i].stop = m->options->stop;
         cutters[i].stop_context = m->options->stop_context;
         cutters[i].max_partitions = m->options->max_states;
@@ -94,6 +104,22 @@ static int feature(const mo_mugraph *graph)
     return feature;
 }
 
+static bool has_loop(const mo_mugraph *graph)
+{
+    for (int k = 0; k < graph->n_kernels; k++)
+        if (graph->kernels[k].schedule.loop_axis >= 0) return true;
+    return false;
+}
+
+/* Without a pass: graphs with kernels that have the most to do without, if there are any. */
+static bool wanted(const maker *m, const mo_search_result *found, const mo_mugraph *graph)
+{
+    if (m->options->off == 0 || has_loop(graph)) return true;
+    for (int i = 0; i < found->baseline; i++)
+        if (has_loop(found->candidates[i])) return false;
+    return true;
+}
+
 /* What the search hands on beside the unfused program; the special first. */
 static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
 {
@@ -103,6 +129,7 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
                                  .max_states = o->max_states,
                                  .max_kernel_ops = MAX_KERNELS,
                                  .prune = true,
+                                 .off = o->off,
                                  .top_k = o->top_k,
                                  .threads = 1,
                                  .verify_delta = 1e-6,
@@ -116,7 +143,7 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
     for (int pass = 0; pass < FEATURES; pass++)
         for (int i = 0; i < found.baseline; i++) {
             const mo_mugraph *graph = found.candidates[i];
-            if (feature(graph) != pass) continue;
+            if (feature(graph) != pass || !wanted(m, &found, graph)) continue;
             add(m, group, graph, arch, 0, /* rewritten graphs may be worse on the others */
                 mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch, names[pass]));
         }

@@ -8,9 +8,10 @@
 #include "search/search.h"
 
 typedef enum {
-    MO_GROUP_PLAIN,     /* a thread for each element: always one graph */
+    MO_GROUP_PLAIN,     /* a thread for each element: always one graph, if no pass is off */
     MO_GROUP_UNFUSED,   /* 16-bit values between the kernels */
-    MO_GROUP_WIDE,      /* the same with f32 between the kernels: these must be right on all inputs */
+    MO_GROUP_WIDE,      /* the same with f32 between the kernels: these must be right on all inputs; none if a
+                         * pass is off */
     MO_GROUP_CUTS,      /* the lowered graph cut in several ways, every schedule of each kernel */
     MO_GROUP_SEARCH_90, /* those with clusters first */
     MO_GROUP_SEARCH_80,
@@ -38,6 +39,8 @@ typedef struct {
     int top_k;
     int64_t max_states;
     uint64_t seed;
+    mo_passes
+        off; /* passes of the optimiser that every graph does without; graphs with loops are preferred */
     bool (*stop)(void *context);
     void *stop_context;
 } mo_candidate_options;

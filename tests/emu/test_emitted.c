@@ -1,9 +1,10 @@
 /* Emitted files on the CPU: graphs of each program (candidates.h) are emitted, compiled for the host, run in
  * the emulator under its schedules, and the results judged by the numeric rule.
  *
- * usage: test_emitted INCLUDE_DIR [-v] [-k SOURCES] PROGRAM.json...
- * INCLUDE_DIR holds emu_cuda.h. -k bounds the texts tried for each program; -v prints one line for each;
- * texts that fail are kept in the folder $MO_KEEP, if set. Exits with 77 when no program can be lowered. */
+ * usage: test_emitted INCLUDE_DIR [-v] [-k SOURCES] [-d PASS] PROGRAM.json...
+ * INCLUDE_DIR holds emu_cuda.h. -k bounds the texts tried for each program; -v prints one line for each; -d
+ * switches a pass of the optimiser off; texts that fail are kept in the folder $MO_KEEP, if set. Exits with
+ * 77 when no program can be lowered. */
 #include "base/file.h"
 #include "base/hash.h"
 #include "candidates.h"
@@ -21,6 +22,7 @@ typedef struct {
     const char *include_dir;
     bool verbose;
     int most_sources;
+    mo_passes off;
     int programs, skipped, sources, no_fit, failures;
 } test;
 
@@ -131,7 +133,8 @@ static void test_program(test *to, mo_arena *arena, const char *path)
     if (!read_program(to, arena, path, &program, &lowered)) return;
     trial *t = MO_NEW(arena, trial);
     t->subject = mo_subject_new(arena, program, 0);
-    mo_candidate_options options = {.cuts = true, .top_k = TOP_K, .max_states = MAX_STATES};
+    mo_candidate_options options = {
+        .cuts = to->off == 0, .top_k = TOP_K, .max_states = MAX_STATES, .off = to->off};
     if (!mo_candidates_make(arena, program, &lowered, &options, &t->candidates, &error)) {
         printf("FAIL %s: %s\n", path, error.text);
         to->failures++;
@@ -145,6 +148,14 @@ static void test_program(test *to, mo_arena *arena, const char *path)
     fflush(stdout);
 }
 
+static mo_passes pass_named(const char *name)
+{
+    for (int bit = 0; bit < MO_PASS_COUNT; bit++)
+        if (strcmp(name, mo_pass_name(bit)) == 0) return 1u << bit;
+    fprintf(stderr, "no pass is called '%s'\n", name);
+    exit(2);
+}
+
 int main(int argc, char **argv)
 {
     test t = {.most_sources = 8};
@@ -154,6 +165,8 @@ int main(int argc, char **argv)
             t.verbose = true;
         } else if (strcmp(argv[i], "-k") == 0 && i + 1 < argc) {
             t.most_sources = atoi(argv[++i]);
+        } else if (strcmp(argv[i], "-d") == 0 && i + 1 < argc) {
+            t.off |= pass_named(argv[++i]);
         } else {
             mo_arena *arena = mo_arena_new();
             test_program(&t, arena, argv[i]);

@@ -217,7 +217,7 @@ static void expect_good_numbers(const trial *t)
     if (!runs(t, subject, f->candidates[0], 0, why, sizeof why)) fail(t, "the winner", why);
     if (runs(t, subject, f->candidates[f->baseline], 0, why, sizeof why)) return;
     const mo_mugraph *wide =
-        mo_unfused(t->arena, t->program, &t->lowered, mo_device_for_arch(90), 0, MO_WIDEST);
+        mo_unfused(t->arena, t->program, &t->lowered, mo_device_for_arch(90), 0, 0, MO_WIDEST);
     if (!runs(t, subject, wide, 1u << MO_SET_SPECIAL, why, sizeof why)) fail(t, "unfused", why);
 }
 

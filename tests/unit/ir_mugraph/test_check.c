@@ -254,7 +254,7 @@ Test(check, blocks_that_do_not_add_up)
     for (int i = 0; i < 6; i++) s[i] = stream();
     s[0].threads = 2048;
     s[1].threads = 32;
-    s[2].stages = 1;
+    s[2].stages = 0;
     s[3].cluster = 3;
     s[4].loop_axis = -1;
     s[5].warps_q = 2;

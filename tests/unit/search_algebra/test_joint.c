@@ -159,7 +159,7 @@ static void cut(const small_program *p, const mo_prim *graph, const mo_algebra_r
     mo_prim *copy = mo_prim_copy(c->scratch, graph);
     mo_subprogram whole = {.count = graph->program->n_nodes, .graph = copy};
     mo_lowered lowered = {.n_subprograms = 1, .subprograms = &whole};
-    mo_cutter_init(&cutter, c->scratch, mo_device_for_arch(90), NULL, p->kernels, ROOM, 1);
+    mo_cutter_init(&cutter, c->scratch, mo_device_for_arch(90), 0, NULL, p->kernels, ROOM, 1);
     for (int i = 0; i < r->n_graphs; i++)
         if (prefixes_are_wanted(r->graphs[i], graph) && !repeats_a_value(r->graphs[i]))
             mo_cutter_add(&cutter, r->graphs[i]);

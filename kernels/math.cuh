@@ -33,6 +33,34 @@ MO_DEV float mo_gelu_tanh(float x)
     return x / (1.0f + expf(-1.59576912160573071f * (x + 0.044715f * x * x * x)));
 }
 
+/* A number that many are divided by: x * scale * inverse is x / y up to 2 units in the last place. The scale
+ * keeps the inverse of a subnormal y finite. */
+struct mo_divisor {
+    float scale, inverse;
+};
+
+MO_DEV mo_divisor mo_divisor_of(float y)
+{
+    mo_divisor d;
+    d.scale = fabsf(y) < 1.17549435e-38f ? 1.84467441e19f : 1.0f;
+    d.inverse = 1.0f / (y * d.scale);
+    return d;
+}
+
+/* The square root of y, whose inverse is never too large. */
+MO_DEV mo_divisor mo_divisor_of_sqrt(float y)
+{
+    mo_divisor d;
+    d.scale = 1.0f;
+    d.inverse = mo_rsqrt(y);
+    return d;
+}
+
+MO_DEV float mo_divide(float x, mo_divisor by)
+{
+    return x * by.scale * by.inverse;
+}
+
 /* VEC consecutive elements as floats; the pointer is aligned to their size. */
 template <int VEC, typename T> MO_DEV void mo_load_vec(float (&x)[VEC], const T *from)
 {

@@ -15,11 +15,13 @@ typedef struct {
     const mo_schedule *s;
     int64_t extent, rows;
     int row_threads, rows_per_block, items;
+    int shared_results;       /* reductions that have met in shared memory so far */
     bool tail_row, tail_item; /* guards needed */
     int *level;               /* reductions on the deepest path to a node */
     bool *kept;               /* row value stored in registers between passes */
     const char **scalar;      /* values without the row axis: name, once emitted */
     const char **element;     /* row values inside the current item and element: name */
+    const char **divisor;     /* scalars that row values are divided by: name of the mo_divisor */
     const char *index[MO_MAX_AXES];
 } row_gen;
 
@@ -94,17 +96,44 @@ static const char *scalar_value(row_gen *r, int node)
     return name;
 }
 
+/* A quotient of a row value and a scalar is a product with the inverse: a division for each element would take
+ * as long as the row takes to arrive. */
+static bool divides_by_scalar(const row_gen *r, int node)
+{
+    const mo_prim_node *n = &r->gen->g->nodes[node];
+    return n->op == MO_OP_DIV && on_row(r, n->in[0]) && !on_row(r, n->in[1]);
+}
+
+static bool is_sqrt(const row_gen *r, int node)
+{
+    return r->gen->g->nodes[node].op == MO_OP_SQRT;
+}
+
+static void declare_divisor(row_gen *r, int node)
+{
+    mo_gen *gen = r->gen;
+    if (r->divisor[node] != NULL) return;
+    bool root = is_sqrt(r, node);
+    const char *of = scalar_value(r, root ? gen->g->nodes[node].in[0] : node);
+    r->divisor[node] = mo_arena_printf(gen->arena, "by_%s", mo_gen_value_name(gen, node));
+    mo_gen_line(gen, "const mo_divisor %s = mo_divisor_of%s(%s);", r->divisor[node], root ? "_sqrt" : "", of);
+}
+
 /* Scalars below a row value, so that they are emitted outside the item loop. */
 static void hoist_scalars(row_gen *r, int node)
 {
+    const mo_prim *g = r->gen->g;
     bool *needed = MO_NEW_ARRAY(r->gen->arena, bool, node + 1);
     needed[node] = true;
     for (int i = node; i >= 0; i--) {
-        const mo_prim_node *n = &r->gen->g->nodes[i];
-        for (int j = 0; needed[i] && on_row(r, i) && j < n->n_in; j++) needed[n->in[j]] = true;
+        if (!needed[i] || !on_row(r, i)) continue;
+        for (int j = 0; j < g->nodes[i].n_in; j++)
+            if (j == 0 || !divides_by_scalar(r, i)) needed[g->nodes[i].in[j]] = true;
     }
-    for (int i = 0; i <= node; i++)
+    for (int i = 0; i <= node; i++) {
         if (needed[i] && !on_row(r, i)) scalar_value(r, i);
+        if (needed[i] && divides_by_scalar(r, i)) declare_divisor(r, g->nodes[i].in[1]);
+    }
 }
 
 static const char *row_array(row_gen *r, int node)
@@ -130,9 +159,13 @@ static const char *element_value(row_gen *r, int node, int pass)
         memcpy(index, r->index, sizeof index);
         index[r->s->row_axis] = mo_arena_printf(gen->arena, "(%s + v)", r->index[r->s->row_axis]);
         const char *a = element_value(r, n->in[0], pass);
-        const char *b = n->n_in > 1 ? element_value(r, n->in[1], pass) : "";
         name = mo_gen_value_name(gen, node);
-        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, index));
+        if (divides_by_scalar(r, node)) {
+            mo_gen_line(gen, "const float %s = mo_divide(%s, %s);", name, a, r->divisor[n->in[1]]);
+        } else {
+            const char *b = n->n_in > 1 ? element_value(r, n->in[1], pass) : "";
+            mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, index));
+        }
         if (r->kept[node]) mo_gen_line(gen, "%s[i][v] = %s;", row_array(r, node), name);
     }
     r->element[node] = name;
@@ -305,17 +338,47 @@ static void pass_over_row(row_gen *r, int pass)
     close_items(r);
 }
 
+/* The results of all warps of the block for one reduction, in its own part of the scratch memory. */
+static const char *shared_results(const row_gen *r, int reduction)
+{
+    int at = (r->shared_results + reduction) * (r->s->threads / 32);
+    return at == 0 ? "scratch" : mo_arena_printf(r->gen->arena, "scratch + %d", at);
+}
+
+/* Reductions of one pass meet in shared memory together, behind one barrier. */
+static void combine_lanes(row_gen *r, int pass)
+{
+    mo_gen *gen = r->gen;
+    const mo_prim *g = gen->g;
+    bool shared = r->row_threads > 32;
+    int count = 0;
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (!reduces_in(r, i, pass)) continue;
+        const char *name = mo_gen_value_name(gen, i);
+        mo_gen_line(gen, "%s = mo_reduce_warp<%s, %s>(%s);", name, mo_gen_reduction(g->nodes[i].op),
+                    shared ? "32" : "LANES", name);
+        if (shared) mo_gen_line(gen, "mo_share_warp(%s, %s);", shared_results(r, count++), name);
+    }
+    if (count == 0) return;
+    mo_gen_line(gen, "__syncthreads();");
+    count = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (reduces_in(r, i, pass))
+            mo_gen_line(gen, "%s = mo_reduce_shared<%s, LANES>(%s);", mo_gen_value_name(gen, i),
+                        mo_gen_reduction(g->nodes[i].op), shared_results(r, count++));
+    r->shared_results += count;
+}
+
 static void combine(row_gen *r, int pass)
 {
     mo_gen *gen = r->gen;
+    if (!r->s->rows_fast) combine_lanes(r, pass);
     for (int i = 0; i < gen->g->n_nodes; i++) {
         if (!reduces_in(r, i, pass)) continue;
         const char *name = mo_gen_value_name(gen, i), *op = mo_gen_reduction(gen->g->nodes[i].op);
         if (r->s->rows_fast)
             mo_gen_line(gen, "%s = mo_reduce_strided<%s, LANES, %d>(%s, scratch);", name, op,
                         r->rows_per_block, name);
-        else
-            mo_gen_line(gen, "%s = mo_reduce_lanes<%s, LANES>(%s, scratch);", name, op, name);
         r->scalar[i] = name;
     }
 }
@@ -349,13 +412,12 @@ static void open_row_kernel(row_gen *r)
                 (long long)r->extent);
     mo_gen_line(gen, "constexpr int ROWS = %d;  // rows of a block", r->rows_per_block);
     mo_gen_line(gen, "constexpr int VEC = %d;", r->s->vector);
-    bool reduces = false;
-    for (int i = 0; i < g->n_nodes; i++) reduces |= g->nodes[i].reduced != 0;
-    if (reduces && (r->s->rows_fast || r->row_threads > 32))
-        mo_gen_line(gen, "__shared__ float scratch[%d];",
-                    r->s->rows_fast ? r->s->threads : r->s->threads / 32);
-    else if (reduces)
-        mo_gen_line(gen, "float *scratch = nullptr;");
+    int reductions = 0;
+    for (int i = 0; i < g->n_nodes; i++) reductions += g->nodes[i].reduced != 0;
+    if (reductions > 0 && r->s->rows_fast)
+        mo_gen_line(gen, "__shared__ float scratch[%d];", r->s->threads);
+    else if (reductions > 0 && r->row_threads > 32)
+        mo_gen_line(gen, "__shared__ __align__(16) float scratch[%d];", reductions * (r->s->threads / 32));
     mo_gen_line(gen, "const int lane = threadIdx.x %s;", r->s->rows_fast ? "/ ROWS" : "% LANES");
     mo_gen_line(gen, "const int row = blockIdx.x * ROWS + threadIdx.x %s;",
                 r->s->rows_fast ? "% ROWS" : "/ LANES");
@@ -391,6 +453,7 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     r.kept = MO_NEW_ARRAY(gen->arena, bool, g->n_nodes);
     r.scalar = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
     r.element = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
+    r.divisor = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
     set_levels(&r);
     choose_kept(&r);
     int passes = 0;
@@ -398,6 +461,8 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
         if (r.level[i] > passes) passes = r.level[i];
     open_row_kernel(&r);
     if (s->resident) load_resident_rows(&r);
+    for (int i = 0; i < g->n_nodes; i++) /* all loads before the first barrier */
+        if (g->nodes[i].op == MO_OP_ITER && !on_row(&r, i)) scalar_value(&r, i);
     for (int pass = 0; pass <= passes; pass++) {
         pass_over_row(&r, pass);
         combine(&r, pass);

@@ -25,6 +25,7 @@ typedef struct {
     int unique;         /* for names that must not clash */
     int n_maps;
     mo_gen_map *maps;
+    bool early;         /* the kernel may start while the one before it still writes (mo_grid_wait) */
     const char *reason; /* why the kernel cannot be emitted; NULL so far */
 } mo_gen;
 

@@ -14,7 +14,7 @@ typedef struct {
     mo_gen *gen;
     const mo_schedule *s;
     int64_t extent, rows;
-    int row_threads, rows_per_block, items;
+    int row_threads, rows_per_block, items, passes;
     int shared_results;       /* reductions that have met in shared memory so far */
     bool tail_row, tail_item; /* guards needed */
     int *level;               /* reductions on the deepest path to a node */
@@ -199,14 +199,18 @@ static void close_items(row_gen *r)
     mo_gen_line(r->gen, "}");
 }
 
-static void load_element(row_gen *r, int node, const char *into)
+/* Into floats, or where one is given and the access is wide, into an array of words. */
+static void load_element(row_gen *r, int node, const char *into, const char *words)
 {
     mo_gen *gen = r->gen;
     const mo_prim_node *n = &gen->g->nodes[node];
     const char *tensor = mo_gen_tensor(gen, n->access.tensor);
     const char *offset = mo_gen_offset(gen, n->axes, &n->access, r->index);
     if (vector_access(r, n->axes, &n->access)) {
-        mo_gen_line(gen, "mo_load_vec<VEC>(%s, g_%s + %s);", into, tensor, offset);
+        if (words == NULL)
+            mo_gen_line(gen, "mo_load_vec<VEC>(%s, g_%s + %s);", into, tensor, offset);
+        else
+            mo_gen_line(gen, "mo_load_words(%s, g_%s + %s);", words, tensor, offset);
         return;
     }
     mo_gen_line(gen, "#pragma unroll");
@@ -227,20 +231,6 @@ static bool reaches(const row_gen *r, int node, int pass, int target)
     return reaching[node];
 }
 
-static void load_resident_rows(row_gen *r)
-{
-    mo_gen *gen = r->gen;
-    const mo_prim *g = gen->g;
-    for (int i = 0; i < g->n_nodes; i++)
-        if (on_row(r, i) && (g->nodes[i].op == MO_OP_ITER || r->kept[i]))
-            mo_gen_line(gen, "float %s[%d][VEC];", row_array(r, i), r->items);
-    open_items(r);
-    for (int i = 0; i < g->n_nodes; i++)
-        if (on_row(r, i) && g->nodes[i].op == MO_OP_ITER)
-            load_element(r, i, mo_arena_printf(gen->arena, "%s[i]", row_array(r, i)));
-    close_items(r);
-}
-
 static bool reduces_in(const row_gen *r, int node, int pass)
 {
     return r->gen->g->nodes[node].reduced != 0 && r->level[node] - 1 == pass;
@@ -252,22 +242,113 @@ static bool saves_in(const row_gen *r, int saver, int pass)
     return on_row(r, node) && r->level[node] == pass;
 }
 
+/* Does a pass need the values of this iterator of the row? */
+static bool used_in(const row_gen *r, int iterator, int pass)
+{
+    const mo_prim *g = r->gen->g;
+    bool used = false;
+    for (int u = 0; u < g->n_nodes; u++)
+        for (int j = 0; reduces_in(r, u, pass) && j < g->nodes[u].n_in; j++)
+            used |= reaches(r, g->nodes[u].in[j], pass, iterator);
+    for (int s = 0; s < g->n_savers; s++)
+        used |= saves_in(r, s, pass) && reaches(r, g->savers[s].node, pass, iterator);
+    return used;
+}
+
+static int first_use(const row_gen *r, int iterator)
+{
+    int pass = 0;
+    while (pass < r->passes && !used_in(r, iterator, pass)) pass++;
+    return pass;
+}
+
+static bool is_row_iterator(const row_gen *r, int node)
+{
+    return on_row(r, node) && r->gen->g->nodes[node].op == MO_OP_ITER;
+}
+
+static bool is_wide(const row_gen *r, int iterator)
+{
+    const mo_prim_node *n = &r->gen->g->nodes[iterator];
+    return vector_access(r, n->axes, &n->access);
+}
+
+/* An iterator's elements as they lie in memory. */
+static const char *word_array(row_gen *r, int iterator)
+{
+    return mo_arena_printf(r->gen->arena, "w%s", row_array(r, iterator) + 1);
+}
+
+static mo_dtype stored_type(const row_gen *r, int iterator)
+{
+    return r->gen->mugraph->tensors[r->gen->g->nodes[iterator].access.tensor].dtype;
+}
+
+static void declare_rows(row_gen *r)
+{
+    mo_gen *gen = r->gen;
+    for (int i = 0; i < gen->g->n_nodes; i++) {
+        if (!is_row_iterator(r, i) && !r->kept[i]) continue;
+        mo_gen_line(gen, "float %s[%d][VEC];", row_array(r, i), r->items);
+        if (!is_row_iterator(r, i) || !is_wide(r, i)) continue;
+        mo_gen_line(gen, "unsigned %s[%d][%d]%s;", word_array(r, i), r->items,
+                    r->s->vector * mo_dtype_size(stored_type(r, i)) / 4, r->tail_item ? " = {}" : "");
+    }
+}
+
+/* An expression of one word of each load, whose value is 0 and unknown to the compiler. */
+static const char *join_loads(row_gen *r)
+{
+    mo_str all = {0};
+    for (int node = 0; node < r->gen->g->n_nodes; node++)
+        for (int i = 0; i < r->items && is_row_iterator(r, node) && is_wide(r, node); i++)
+            mo_str_printf(&all, "%s%s[%d][0]", all.length > 0 ? " | " : "", word_array(r, node), i);
+    const char *text = mo_arena_strdup(r->gen->arena, mo_str_text(&all));
+    mo_str_free(&all);
+    return text;
+}
+
+static void unpack_rows(row_gen *r)
+{
+    mo_gen *gen = r->gen;
+    mo_gen_line(gen, "// All loads are under way before the first value is used: nothing is 0, but the compiler,");
+    mo_gen_line(gen, "// which would wait in between to save registers, cannot know that.");
+    mo_gen_line(gen, "const unsigned nothing = (%s) & gridDim.z >> 1;", join_loads(r));
+    open_items(r);
+    for (int i = 0; i < gen->g->n_nodes; i++)
+        if (is_row_iterator(r, i) && is_wide(r, i))
+            mo_gen_line(gen, "mo_unpack_words<%s>(%s[i], %s[i], %s);", mo_gen_type(stored_type(r, i)),
+                        row_array(r, i), word_array(r, i), first_use(r, i) == 0 ? "nothing" : "0u");
+    close_items(r);
+}
+
+/* What is needed first is loaded first. */
+static void load_resident_rows(row_gen *r)
+{
+    mo_gen *gen = r->gen;
+    bool any_wide = false;
+    declare_rows(r);
+    open_items(r);
+    for (int pass = 0; pass <= r->passes; pass++)
+        for (int i = 0; i < gen->g->n_nodes; i++) {
+            if (!is_row_iterator(r, i) || first_use(r, i) != pass) continue;
+            any_wide |= is_wide(r, i);
+            load_element(r, i, mo_arena_printf(gen->arena, "%s[i]", row_array(r, i)),
+                         mo_arena_printf(gen->arena, "%s[i]", word_array(r, i)));
+        }
+    close_items(r);
+    for (int i = 0; i < gen->g->n_nodes; i++)
+        if (gen->g->nodes[i].op == MO_OP_ITER && !on_row(r, i)) scalar_value(r, i);
+    if (any_wide) unpack_rows(r);
+}
+
 /* Loads the iterators that this pass uses, when the row is not resident. */
 static void load_passing_rows(row_gen *r, int pass)
 {
-    mo_gen *gen = r->gen;
-    const mo_prim *g = gen->g;
-    for (int i = 0; i < g->n_nodes; i++) {
-        if (!on_row(r, i) || g->nodes[i].op != MO_OP_ITER) continue;
-        bool used = false;
-        for (int u = 0; u < g->n_nodes; u++)
-            for (int j = 0; reduces_in(r, u, pass) && j < g->nodes[u].n_in; j++)
-                used |= reaches(r, g->nodes[u].in[j], pass, i);
-        for (int s = 0; s < g->n_savers; s++)
-            used |= saves_in(r, s, pass) && reaches(r, g->savers[s].node, pass, i);
-        if (!used) continue;
-        mo_gen_line(gen, "float %s[VEC];", row_array(r, i));
-        load_element(r, i, row_array(r, i));
+    for (int i = 0; i < r->gen->g->n_nodes; i++) {
+        if (!is_row_iterator(r, i) || !used_in(r, i, pass)) continue;
+        mo_gen_line(r->gen, "float %s[VEC];", row_array(r, i));
+        load_element(r, i, row_array(r, i), NULL);
     }
 }
 
@@ -407,6 +488,9 @@ static void open_row_kernel(row_gen *r)
 {
     mo_gen *gen = r->gen;
     const mo_prim *g = gen->g;
+    /* The launch and the way to the first load take about as long as the row itself: let them overlap the end
+     * of the kernel before this one. */
+    gen->early = gen->arch >= 90;
     mo_gen_open_kernel(gen);
     mo_gen_line(gen, "constexpr int LANES = %d; // threads that share a row of %lld", r->row_threads,
                 (long long)r->extent);
@@ -423,6 +507,9 @@ static void open_row_kernel(row_gen *r)
                 r->s->rows_fast ? "% ROWS" : "/ LANES");
     if (r->tail_row) mo_gen_line(gen, "const bool active = row < %lld;", (long long)r->rows);
     if (r->rows > 1) decode_row(r);
+    if (!gen->early) return;
+    mo_gen_line(gen, "mo_grid_wait(); // for the kernel before this one");
+    mo_gen_line(gen, "mo_grid_launch();");
 }
 
 static void save_scalars(row_gen *r)
@@ -456,14 +543,11 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     r.divisor = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
     set_levels(&r);
     choose_kept(&r);
-    int passes = 0;
     for (int i = 0; i < g->n_nodes; i++)
-        if (r.level[i] > passes) passes = r.level[i];
+        if (r.level[i] > r.passes) r.passes = r.level[i];
     open_row_kernel(&r);
     if (s->resident) load_resident_rows(&r);
-    for (int i = 0; i < g->n_nodes; i++) /* all loads before the first barrier */
-        if (g->nodes[i].op == MO_OP_ITER && !on_row(&r, i)) scalar_value(&r, i);
-    for (int pass = 0; pass <= passes; pass++) {
+    for (int pass = 0; pass <= r.passes; pass++) {
         pass_over_row(&r, pass);
         combine(&r, pass);
     }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_ROW_FLOATS 64    /* of a resident row in each thread, all iterators together */
+#define MAX_BLOCK_FLOATS 32768 /* of all resident rows of a block: half of the registers */
 #define MAX_ACCUMULATORS 128 /* floats in each thread */
 
 typedef struct {
@@ -139,8 +140,19 @@ static void offer_row(enumeration *e, mo_schedule s, int lanes, int rows)
     s.threads = lanes * rows;
     if (s.threads > 1024 || s.threads < 32) return;
     int64_t per_thread = (extent + (int64_t)lanes * s.vector - 1) / ((int64_t)lanes * s.vector) * s.vector;
-    s.resident = per_thread * row_iterators(e->body, s.row_axis) <= MAX_ROW_FLOATS;
+    int64_t floats = per_thread * row_iterators(e->body, s.row_axis);
+    s.resident = floats <= MAX_ROW_FLOATS && floats * s.threads <= MAX_BLOCK_FLOATS;
     offer(e, &s);
+}
+
+static void offer_rows(enumeration *e, mo_schedule s)
+{
+    int64_t extent = e->body->axes[s.row_axis].extent;
+    for (int lanes = 1; lanes <= 1024; lanes *= 2) {
+        if (lanes > 1 && (int64_t)lanes / 2 * s.vector >= extent) break;
+        for (int rows = 1; rows <= 256; rows *= 2)
+            if (!s.rows_fast || rows >= 16) offer_row(e, s, lanes, rows);
+    }
 }
 
 static void enumerate_rows_along(enumeration *e, int axis)
@@ -153,11 +165,10 @@ static void enumerate_rows_along(enumeration *e, int axis)
         if (contiguous_elements(g, a) > beside) beside = contiguous_elements(g, a);
     s.rows_fast = beside > along;
     s.vector = s.rows_fast ? 1 : row_vector(e->context, g, axis);
-    for (int lanes = 1; lanes <= 1024; lanes *= 2) {
-        if (lanes > 1 && (int64_t)lanes / 2 * s.vector >= g->axes[axis].extent) break;
-        for (int rows = 1; rows <= 256; rows *= 2)
-            if (!s.rows_fast || rows >= 16) offer_row(e, s, lanes, rows);
-    }
+    offer_rows(e, s);
+    if (s.vector < 8) return;
+    s.vector /= 2; /* short rows: 8 bytes for each of twice as many threads */
+    offer_rows(e, s);
 }
 
 /* ---- STREAM ---- */

@@ -13,7 +13,7 @@
 typedef struct {
     mo_gen *gen;
     const mo_schedule *s;
-    int64_t extent, rows;
+    int64_t extent, rows, parts; /* parts: blocks that divide a row */
     int row_threads, rows_per_block, items, passes;
     int shared_results;       /* reductions that have met in shared memory so far */
     bool tail_row, tail_item; /* guards needed */
@@ -184,7 +184,8 @@ static void open_items(row_gen *r)
     if (r->s->resident) {
         if (r->items > 1) mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", r->items);
-        mo_gen_line(gen, "[[maybe_unused]] const int %s = (i * LANES + lane) * VEC;", index);
+        mo_gen_line(gen, "[[maybe_unused]] const int %s = %s(i * LANES + lane) * VEC;", index,
+                    r->parts > 1 ? "part + " : "");
         if (r->tail_item) mo_gen_line(gen, "if (%s < %lld) {", index, (long long)r->extent);
     } else {
         mo_gen_line(gen, "for (int %s = lane * VEC; %s < %lld; %s += LANES * VEC) {", index, index,
@@ -503,7 +504,13 @@ static void open_row_kernel(row_gen *r)
     else if (reductions > 0 && r->row_threads > 32)
         mo_gen_line(gen, "__shared__ __align__(16) float scratch[%d];", reductions * (r->s->threads / 32));
     mo_gen_line(gen, "const int lane = threadIdx.x %s;", r->s->rows_fast ? "/ ROWS" : "% LANES");
-    mo_gen_line(gen, "const int row = blockIdx.x * ROWS + threadIdx.x %s;",
+    const char *block = "blockIdx.x";
+    if (r->parts > 1) {
+        block = mo_arena_printf(gen->arena, "blockIdx.x / %lld", (long long)r->parts);
+        mo_gen_line(gen, "const int part = blockIdx.x %% %lld * %lld; // blocks divide the row",
+                    (long long)r->parts, (long long)r->s->tile[r->s->row_axis]);
+    }
+    mo_gen_line(gen, "[[maybe_unused]] const int row = %s * ROWS + threadIdx.x %s;", block,
                 r->s->rows_fast ? "% ROWS" : "/ LANES");
     if (r->tail_row) mo_gen_line(gen, "const bool active = row < %lld;", (long long)r->rows);
     if (r->rows > 1) decode_row(r);
@@ -532,9 +539,10 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     row_gen r = {.gen = gen, .s = s, .extent = g->axes[s->row_axis].extent, .row_threads = s->lanes};
     r.rows_per_block = s->threads / s->lanes;
     r.rows = mo_prim_extent(g, g->nodes[g->savers[0].node].axes & ~(1u << s->row_axis));
-    int64_t chunk = (int64_t)s->lanes * s->vector;
-    r.items = (int)((r.extent + chunk - 1) / chunk);
-    r.tail_item = r.extent % chunk != 0;
+    int64_t chunk = (int64_t)s->lanes * s->vector, part = s->tile[s->row_axis];
+    r.parts = (r.extent + part - 1) / part;
+    r.items = (int)((part + chunk - 1) / chunk);
+    r.tail_item = r.extent % (r.parts > 1 ? part : chunk) != 0;
     r.tail_row = r.rows % r.rows_per_block != 0;
     r.level = MO_NEW_ARRAY(gen->arena, int, g->n_nodes);
     r.kept = MO_NEW_ARRAY(gen->arena, bool, g->n_nodes);
@@ -553,7 +561,8 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     }
     save_scalars(&r);
     mo_gen_line(gen, "}");
-    *launch = (mo_gen_launch){.grid = {(unsigned)((r.rows + r.rows_per_block - 1) / r.rows_per_block), 1, 1},
+    int64_t blocks = (r.rows + r.rows_per_block - 1) / r.rows_per_block * r.parts;
+    *launch = (mo_gen_launch){.grid = {(unsigned)blocks, 1, 1},
                               .block = {(unsigned)s->threads, 1, 1}};
     return true;
 }

@@ -145,14 +145,18 @@ static void offer_row(enumeration *e, mo_schedule s, int lanes, int rows)
     offer(e, &s);
 }
 
-static void offer_rows(enumeration *e, mo_schedule s)
+/* Where nothing is reduced, blocks may divide the rows. */
+static void offer_parts(enumeration *e, mo_schedule s)
 {
-    int64_t extent = e->body->axes[s.row_axis].extent;
-    for (int lanes = 1; lanes <= 1024; lanes *= 2) {
-        if (lanes > 1 && (int64_t)lanes / 2 * s.vector >= extent) break;
-        for (int rows = 1; rows <= 256; rows *= 2)
-            if (!s.rows_fast || rows >= 16) offer_row(e, s, lanes, rows);
-    }
+    const mo_prim *g = e->body;
+    s.place[s.row_axis] = MO_PLACE_GRID;
+    s.resident = true;
+    for (s.lanes = 64; s.lanes <= 512; s.lanes *= 2)
+        for (int items = 1; items * s.vector * row_iterators(g, s.row_axis) <= MAX_ROW_FLOATS; items *= 2) {
+            s.threads = s.lanes;
+            s.tile[s.row_axis] = (int64_t)s.lanes * s.vector * items;
+            if (s.tile[s.row_axis] < g->axes[s.row_axis].extent && fits(e, &s)) offer(e, &s);
+        }
 }
 
 static void enumerate_rows_along(enumeration *e, int axis)
@@ -165,10 +169,12 @@ static void enumerate_rows_along(enumeration *e, int axis)
         if (contiguous_elements(g, a) > beside) beside = contiguous_elements(g, a);
     s.rows_fast = beside > along;
     s.vector = s.rows_fast ? 1 : row_vector(e->context, g, axis);
-    offer_rows(e, s);
-    if (s.vector < 8) return;
-    s.vector /= 2; /* short rows: 8 bytes for each of twice as many threads */
-    offer_rows(e, s);
+    for (int lanes = 1; lanes <= 1024; lanes *= 2) {
+        if (lanes > 1 && (int64_t)lanes / 2 * s.vector >= g->axes[axis].extent) break;
+        for (int rows = 1; rows <= 256; rows *= 2)
+            if (!s.rows_fast || rows >= 16) offer_row(e, s, lanes, rows);
+    }
+    if (!s.rows_fast) offer_parts(e, s);
 }
 
 /* ---- STREAM ---- */

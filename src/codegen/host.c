@@ -74,10 +74,11 @@ static void emit_early_launch(mo_str *out, const mo_mugraph *graph, const mo_lau
                   "        config.dynamicSmemBytes = %u;\n",
                   launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
                   launch->block[2], launch->shared_bytes);
-    mo_str_printf(out,
-                  "        config.stream = (cudaStream_t)stream;\n        config.attrs = &early;\n"
-                  "        config.numAttrs = 1;\n        error = cudaLaunchKernelEx(&config, %s,\n            ",
-                  launch->kernel);
+    mo_str_printf(
+        out,
+        "        config.stream = (cudaStream_t)stream;\n        config.attrs = &early;\n"
+        "        config.numAttrs = 1;\n        error = cudaLaunchKernelEx(&config, %s,\n            ",
+        launch->kernel);
     launch_arguments(out, graph, launch, first_map);
     mo_str_add(out, ");\n    }\n    if (error != cudaSuccess) return (int)error;\n");
 }

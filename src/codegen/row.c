@@ -96,8 +96,8 @@ static const char *scalar_value(row_gen *r, int node)
     return name;
 }
 
-/* A quotient of a row value and a scalar is a product with the inverse: a division for each element would take
- * as long as the row takes to arrive. */
+/* A quotient of a row value and a scalar is a product with the inverse: a division for each element would
+ * take as long as the row takes to arrive. */
 static bool divides_by_scalar(const row_gen *r, int node)
 {
     const mo_prim_node *n = &r->gen->g->nodes[node];
@@ -312,7 +312,8 @@ static const char *join_loads(row_gen *r)
 static void unpack_rows(row_gen *r)
 {
     mo_gen *gen = r->gen;
-    mo_gen_line(gen, "// All loads are under way before the first value is used: nothing is 0, but the compiler,");
+    mo_gen_line(gen,
+                "// All loads are under way before the first value is used: nothing is 0, but the compiler,");
     mo_gen_line(gen, "// which would wait in between to save registers, cannot know that.");
     mo_gen_line(gen, "const unsigned nothing = (%s) & gridDim.z >> 1;", join_loads(r));
     open_items(r);
@@ -562,7 +563,6 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     save_scalars(&r);
     mo_gen_line(gen, "}");
     int64_t blocks = (r.rows + r.rows_per_block - 1) / r.rows_per_block * r.parts;
-    *launch = (mo_gen_launch){.grid = {(unsigned)blocks, 1, 1},
-                              .block = {(unsigned)s->threads, 1, 1}};
+    *launch = (mo_gen_launch){.grid = {(unsigned)blocks, 1, 1}, .block = {(unsigned)s->threads, 1, 1}};
     return true;
 }

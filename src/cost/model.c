@@ -16,20 +16,21 @@
 #define ISSUE_PS_PER_ACC 1508
 #define ISSUE_PS_PER_COPY 10380
 #define CLUSTER_NS 900          /* two cluster barriers and the exchange between a pair of blocks */
-#define ROW_START_NS 250        /* beside the launch */
-#define ROW_THREAD_NS 1         /* for each thread of a block */
+#define REGISTERS_PER_THREAD 60 /* beside the accumulators */
+
+#define ROW_START_NS 450  /* beside the launch */
+#define ROW_THREAD_PS 500 /* for each thread of a block */
 #define ROW_SHUFFLE_NS 15
 #define ROW_BARRIER_NS 60
-#define ROW_WARP_NS 3           /* of a row, behind the barrier */
-#define ROW_ELEMENT_NS 6        /* of a thread */
-#define ROW_PASSING_NS 20       /* the same, where the row is read again */
-#define ROW_BLOCK_PS 1100       /* launch of a block */
-#define ROW_PIECE_LOSS 32       /* bytes lost for each piece of a row that is read on its own */
-#define PLAIN_STEP_NS 20        /* a load or a step of a reduction */
+#define ROW_WARP_NS 3     /* of a row, behind the barrier */
+#define ROW_ELEMENT_NS 6  /* of a thread */
+#define ROW_PASSING_NS 20 /* the same, where the row is read again */
+#define ROW_BLOCK_PS 1100 /* launch of a block */
+#define ROW_PIECE_LOSS 32 /* bytes lost for each piece of a row that is read on its own */
+#define PLAIN_STEP_NS 20  /* a load or a step of a reduction */
 #define MOST_STEPS ((int64_t)1 << 40)
-#define MOST_NODES 256          /* larger graphs are not looked at so closely */
-#define MOST_VISITS 4096        /* nodes of a nest, before it counts as endless */
-#define REGISTERS_PER_THREAD 60 /* beside the accumulators */
+#define MOST_NODES 256   /* larger graphs are not looked at so closely */
+#define MOST_VISITS 4096 /* nodes of a nest, before it counts as endless */
 
 static int64_t max64(int64_t a, int64_t b)
 {
@@ -210,14 +211,16 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     return d->launch_ns + START_NS + waves * WAVE_NS + exchange + mo_cost_overlap(times, 5);
 }
 
-/* Reductions on the deepest path: those beside each other share their exchanges. */
-static int reduction_levels(const mo_prim *g)
+/* Reductions on the deepest path; *all counts those beside them too, which share their exchanges. */
+static int reduction_levels(const mo_prim *g, int *all)
 {
     int level[MOST_NODES] = {0}, most = 0;
+    *all = 0;
     for (int i = 0; i < g->n_nodes && i < MOST_NODES; i++) {
         for (int j = 0; j < g->nodes[i].n_in; j++)
             if (level[g->nodes[i].in[j]] > level[i]) level[i] = level[g->nodes[i].in[j]];
         level[i] += g->nodes[i].reduced != 0;
+        *all += g->nodes[i].reduced != 0;
         if (level[i] > most) most = level[i];
     }
     return most;
@@ -259,20 +262,22 @@ static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_sch
                         const mo_kernel_facts *f)
 {
     const mo_device *d = c->device;
-    int levels = reduction_levels(g);
+    int reductions, levels = reduction_levels(g, &reductions);
     int64_t busy = min64(f->blocks, d->sms), passes = s->resident ? 1 : levels + 1;
     int64_t at_once = (int64_t)d->sms * max64(min64(2048 / s->threads, 32), 1);
     int64_t elements = divide_up(s->tile[s->row_axis], s->lanes);
     const int64_t times[] = {
         row_memory_ns(c, g, s, f, passes),
-        (f->block_bytes * f->blocks + f->dram_bytes / 3) * 1000 / (2 * d->dram_bytes_per_us * busy / d->sms),
-        f->pointwise * 2000 / (d->f32_flops_per_us * busy / d->sms),
+        (f->block_bytes * f->blocks + f->dram_bytes / 3) * 1000 / (3 * d->dram_bytes_per_us * busy / d->sms),
+        (f->pointwise + f->flops) * 2000 / (d->f32_flops_per_us * busy / d->sms),
         f->blocks * ROW_BLOCK_PS / 1000,
     };
-    int64_t serial = levels * reduction_ns(s) + elements * (s->vector == 1 ? 4 : 1) * ROW_ELEMENT_NS;
+    int64_t serial =
+        (levels + reductions) * reduction_ns(s) / 2 + elements * (s->vector == 1 ? 4 : 1) * ROW_ELEMENT_NS;
     if (!s->resident)
         serial += divide_up(f->blocks, at_once) * passes * (LATENCY_NS + elements * ROW_PASSING_NS);
-    return d->launch_ns + ROW_START_NS + s->threads * ROW_THREAD_NS + serial + mo_cost_overlap(times, 4);
+    return d->launch_ns + ROW_START_NS + s->threads * ROW_THREAD_PS / 1000 + serial +
+           mo_cost_overlap(times, 4);
 }
 
 static int64_t saturating_product(int64_t a, int64_t b)
@@ -281,8 +286,8 @@ static int64_t saturating_product(int64_t a, int64_t b)
 }
 
 /* Steps of the thread that computes node `node` where the nodes in `known` are: what stands in a loop is
- * computed again each time round, unless it was known outside (codegen/plain.c). `left` bounds the walk, whose
- * length grows as the text of the kernel does. */
+ * computed again each time round, unless it was known outside (codegen/plain.c). `left` bounds the walk,
+ * whose length grows as the text of the kernel does. */
 static int64_t plain_steps(const mo_prim *g, int node, bool *known, int *left)
 {
     const mo_prim_node *n = &g->nodes[node];

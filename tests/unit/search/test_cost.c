@@ -8,8 +8,7 @@
 #include <criterion/criterion.h>
 
 #define SOFTMAX(in, out, axis) "{'op':'softmax','inputs':['" in "'],'output':'" out "','axis':" axis "}"
-#define PROGRAM(shape, nodes)                                                                                \
-    "'inputs':[" FIXTURE_INPUT("X", shape) "],'nodes':[" nodes "],'outputs':['Y']"
+#define PROGRAM(shape, nodes) "'inputs':[" FIXTURE_INPUT("X", shape) "],'nodes':[" nodes "],'outputs':['Y']"
 
 static int64_t plain_cost(mo_arena *arena, const mo_program *program)
 {
@@ -47,8 +46,8 @@ Test(cost, softmax_of_softmax_in_one_plain_kernel_is_dearer_than_unfused)
 Test(cost, nested_reductions_are_counted_as_often_as_they_run)
 {
     mo_arena *arena = mo_arena_new();
-    mo_program *two = fixture_program(
-        arena, PROGRAM("[32,32]", SOFTMAX("X", "S", "0") "," SOFTMAX("S", "Y", "1")));
+    mo_program *two =
+        fixture_program(arena, PROGRAM("[32,32]", SOFTMAX("X", "S", "0") "," SOFTMAX("S", "Y", "1")));
     mo_program *three = fixture_program(
         arena,
         PROGRAM("[32,32]", SOFTMAX("X", "S", "0") "," SOFTMAX("S", "T", "1") "," SOFTMAX("T", "Y", "0")));

@@ -515,6 +515,38 @@ MO_DEV void mo_ld_nc16_keep(unsigned (&r)[4], const void *gmem)
 #endif
 }
 
+/* Loads of what an earlier kernel may have written after this one started: no constant cache. */
+MO_DEV void mo_ld16(unsigned (&r)[4], const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_load(r, gmem, 16, MO_EMU_GLOBAL);
+#else
+    asm volatile("ld.global.L1::no_allocate.L2::128B.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "l"(gmem) : "memory");
+#endif
+}
+
+MO_DEV void mo_ld8(unsigned (&r)[2], const void *gmem)
+{
+#ifdef MO_EMU
+    mo_emu_load(r, gmem, 8, MO_EMU_GLOBAL);
+#else
+    asm volatile("ld.global.L1::no_allocate.L2::128B.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(r[0]), "=r"(r[1]) : "l"(gmem) : "memory");
+#endif
+}
+
+MO_DEV unsigned mo_ld4(const void *gmem)
+{
+    unsigned r;
+#ifdef MO_EMU
+    mo_emu_load(&r, gmem, 4, MO_EMU_GLOBAL);
+#else
+    asm volatile("ld.global.L1::no_allocate.L2::128B.u32 %0, [%1];" : "=r"(r) : "l"(gmem) : "memory");
+#endif
+    return r;
+}
+
 MO_DEV void mo_st16(void *gmem, const unsigned (&r)[4])
 {
 #ifdef MO_EMU

@@ -33,26 +33,40 @@ struct mo_min_op {
     }
 };
 
-/* Reduces x over LANES consecutive threads (a power of two); every one of them gets the result. `scratch`
- * holds a float for each warp of the block and is used when LANES exceeds a warp: all threads call. */
-template <typename Op, int LANES> MO_DEV float mo_reduce_lanes(float x, float *scratch)
+/* Reduces x over LANES consecutive threads of a warp (a power of two); every one of them gets the result. */
+template <typename Op, int LANES> MO_DEV float mo_reduce_warp(float x)
 {
+    static_assert(LANES <= 32, "more than a warp");
 #pragma unroll
-    for (int d = (LANES < 32 ? LANES : 32) / 2; d > 0; d /= 2) x = Op::apply(x, mo_shfl_xor(x, d));
-    if constexpr (LANES > 32) {
-        constexpr int WARPS = LANES / 32;
-        __syncthreads();
-        if (threadIdx.x % 32 == 0) scratch[threadIdx.x / 32] = x;
-        __syncthreads();
-        const float *mine = scratch + threadIdx.x / LANES * WARPS;
-        x = mine[0];
-#pragma unroll
-        for (int w = 1; w < WARPS; w++) x = Op::apply(x, mine[w]);
-    }
+    for (int d = LANES / 2; d > 0; d /= 2) x = Op::apply(x, mo_shfl_xor(x, d));
     return x;
 }
 
-/* The same over threads that are ROWS apart (thread = lane * ROWS + row): neighbouring threads hold
+/* Over more than a warp: mo_reduce_warp, mo_share_warp, a barrier, mo_reduce_shared. So several reductions
+ * need one barrier. Each has a float for each warp of the block at `shared`, which nothing else uses. */
+MO_DEV void mo_share_warp(float *shared, float x)
+{
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
+}
+
+/* Every thread reads the results of all warps of its row: a tree of a few additions takes less time than a
+ * further round of shuffles, and the reads are wide. */
+template <typename Op, int LANES> MO_DEV float mo_reduce_shared(const float *shared)
+{
+    constexpr int WARPS = LANES / 32;
+    const float *mine = shared + threadIdx.x / LANES * WARPS;
+    float x[WARPS];
+#pragma unroll
+    for (int w = 0; w < WARPS; w++) x[w] = mine[w];
+#pragma unroll
+    for (int d = WARPS / 2; d > 0; d /= 2) {
+#pragma unroll
+        for (int w = 0; w < d; w++) x[w] = Op::apply(x[w], x[w + d]);
+    }
+    return x[0];
+}
+
+/* Reduces x over threads that are ROWS apart (thread = lane * ROWS + row): neighbouring threads hold
  * neighbouring rows. `scratch` holds ROWS * LANES floats. */
 template <typename Op, int LANES, int ROWS> MO_DEV float mo_reduce_strided(float x, float *scratch)
 {

@@ -150,8 +150,10 @@ bool mo_gen_chain(mo_gen *gen, mo_gen_launch *launch)
     *launch = (mo_gen_launch){.block = {(unsigned)w.s->threads, 1, 1},
                               .shared_bytes = (unsigned)w.plan.shared_bytes};
     for (int i = 0; i < 3; i++) launch->grid[i] = (unsigned)grid[i];
+    mo_gen_start_early(gen);
     mo_gen_open_kernel(gen);
     mo_chain_gen_setup(&w);
+    mo_gen_wait_for_others(gen);
     mo_chain_gen_copies(&w);
     mo_chain_gen_rows(&w);
     mo_chain_gen_loop(&w);

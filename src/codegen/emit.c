@@ -149,6 +149,7 @@ bool mo_emit_kernels(mo_arena *arena, const mo_mugraph *graph, int arch, mo_str 
         mo_launch *to = &emitted->launches[k];
         *to = (mo_launch){.kernel = kernel->name,
                           .cluster = {launch.cluster > 1 ? launch.cluster : 1, 1, 1},
+                          .early = gen.early,
                           .shared_bytes = launch.shared_bytes};
         memcpy(to->grid, launch.grid, sizeof to->grid);
         memcpy(to->block, launch.block, sizeof to->block);

@@ -229,8 +229,9 @@ void mo_gen_open_kernel(mo_gen *gen)
     mo_str list = {0};
     for (int i = 0; i < count; i++) {
         const mo_mutensor *t = &gen->mugraph->tensors[tensors[i]];
-        mo_str_printf(&list, "%s%s%s *__restrict__ g_%s", i > 0 ? ",\n    " : "", written[i] ? "" : "const ",
-                      mo_gen_type(t->dtype), t->symbol);
+        /* what may still be written is not constant: no __restrict__, which lets the compiler think so */
+        mo_str_printf(&list, "%s%s%s *%sg_%s", i > 0 ? ",\n    " : "", written[i] ? "" : "const ",
+                      mo_gen_type(t->dtype), gen->early ? "" : "__restrict__ ", t->symbol);
     }
     int cluster = gen->kernel->schedule.kind == MO_SCHEDULE_STREAM ? gen->kernel->schedule.cluster : 1;
     const char *dims = cluster > 1 ? mo_arena_printf(gen->arena, "__cluster_dims__(%d, 1, 1) ", cluster) : "";
@@ -242,4 +243,16 @@ void mo_gen_open_kernel(mo_gen *gen)
                 gen->kernel->schedule.threads, gen->kernel->name, mo_str_text(&list));
     mo_gen_line(gen, "{");
     mo_str_free(&list);
+}
+
+void mo_gen_start_early(mo_gen *gen)
+{
+    gen->early = gen->arch >= 90;
+}
+
+void mo_gen_wait_for_others(mo_gen *gen)
+{
+    if (!gen->early) return;
+    mo_gen_line(gen, "mo_grid_wait(); // for the kernel before this one");
+    mo_gen_line(gen, "mo_grid_launch();");
 }

@@ -26,6 +26,7 @@ typedef struct {
     int n_maps;
     mo_gen_map *maps;
     bool *mapped;       /* by node: iterators that are read through a tensor map alone; NULL: none */
+    bool early;         /* the kernel may start while the one before it still writes (mo_grid_wait) */
     const char *reason; /* why the kernel cannot be emitted; NULL so far */
 } mo_gen;
 
@@ -64,6 +65,11 @@ const char *mo_gen_tensor(mo_gen *gen, int tensor); /* symbol */
 
 /* Opens the kernel: signature with one parameter for each tensor it touches (reads first). */
 void mo_gen_open_kernel(mo_gen *gen);
+
+/* Lets an sm_90 kernel start early: called before mo_gen_open_kernel, and where it may first touch memory. What
+ * stands between the two (barriers, indices) overlaps the end of the kernel before. */
+void mo_gen_start_early(mo_gen *gen);
+void mo_gen_wait_for_others(mo_gen *gen);
 
 /* Tensors of a kernel in the order of its parameters; returns their number. */
 int mo_gen_parameters(const mo_gen *gen, int **tensors, bool **written);

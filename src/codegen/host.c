@@ -60,6 +60,38 @@ static void emit_map(mo_str *out, const mo_mugraph *graph, const mo_arg *arg, in
                            : "128B");
 }
 
+static void launch_arguments(mo_str *out, const mo_mugraph *graph, const mo_launch *launch, int first_map)
+{
+    for (int i = 0; i < launch->n_args; i++) {
+        if (i > 0) mo_str_add(out, ", ");
+        if (launch->args[i].map != NULL)
+            mo_str_printf(out, "map%d", first_map++);
+        else
+            launch_argument(out, graph, &launch->args[i]);
+    }
+}
+
+/* A launch that may overlap the end of what stands before it in the stream. */
+static void emit_early_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *launch, int first_map)
+{
+    mo_str_add(out, "    {\n        cudaLaunchAttribute early = {};\n"
+                    "        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;\n"
+                    "        early.val.programmaticStreamSerializationAllowed = 1;\n"
+                    "        cudaLaunchConfig_t config = {};\n");
+    mo_str_printf(out,
+                  "        config.gridDim = dim3(%u, %u, %u);\n        config.blockDim = dim3(%u, %u, %u);\n"
+                  "        config.dynamicSmemBytes = %u;\n",
+                  launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+                  launch->block[2], launch->shared_bytes);
+    mo_str_printf(
+        out,
+        "        config.stream = (cudaStream_t)stream;\n        config.attrs = &early;\n"
+        "        config.numAttrs = 1;\n        error = cudaLaunchKernelEx(&config, %s,\n            ",
+        launch->kernel);
+    launch_arguments(out, graph, launch, first_map);
+    mo_str_add(out, ");\n    }\n    if (error != cudaSuccess) return (int)error;\n");
+}
+
 static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *launch, int *maps)
 {
     int first = *maps;
@@ -71,16 +103,14 @@ static void emit_launch(mo_str *out, const mo_mugraph *graph, const mo_launch *l
             "    error = cudaFuncSetAttribute((const void *)%s, cudaFuncAttributeMaxDynamicSharedMemorySize, "
             "%u);\n    if (error != cudaSuccess) return (int)error;\n",
             launch->kernel, launch->shared_bytes);
+    if (launch->early) {
+        emit_early_launch(out, graph, launch, first);
+        return;
+    }
     mo_str_printf(out, "    %s<<<dim3(%u, %u, %u), dim3(%u, %u, %u), %u, (cudaStream_t)stream>>>(\n        ",
                   launch->kernel, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
                   launch->block[1], launch->block[2], launch->shared_bytes);
-    for (int i = 0; i < launch->n_args; i++) {
-        if (i > 0) mo_str_add(out, ", ");
-        if (launch->args[i].map != NULL)
-            mo_str_printf(out, "map%d", first++);
-        else
-            launch_argument(out, graph, &launch->args[i]);
-    }
+    launch_arguments(out, graph, launch, first);
     mo_str_add(out,
                ");\n    error = cudaGetLastError();\n    if (error != cudaSuccess) return (int)error;\n");
 }

@@ -14,13 +14,15 @@
 typedef struct {
     mo_gen *gen;
     const mo_schedule *s;
-    int64_t extent, rows;
-    int row_threads, rows_per_block, items;
+    int64_t extent, rows, parts; /* parts: blocks that divide a row */
+    int row_threads, rows_per_block, items, passes;
+    int shared_results;       /* reductions that have met in shared memory so far */
     bool tail_row, tail_item; /* guards needed */
     int *level;               /* reductions on the deepest path to a node */
     bool *kept;               /* row value stored in registers between passes */
     const char **scalar;      /* values without the row axis: name, once emitted */
     const char **element;     /* row values inside the current item and element: name */
+    const char **divisor;     /* scalars that row values are divided by: name of the mo_divisor */
     const char *index[MO_MAX_AXES];
 } row_gen;
 
@@ -85,17 +87,44 @@ static const char *scalar_value(row_gen *r, int node)
     return name;
 }
 
+/* A quotient of a row value and a scalar is a product with the inverse: a division for each element would
+ * take as long as the row takes to arrive. */
+static bool divides_by_scalar(const row_gen *r, int node)
+{
+    const mo_prim_node *n = &r->gen->g->nodes[node];
+    return n->op == MO_OP_DIV && on_row(r, n->in[0]) && !on_row(r, n->in[1]);
+}
+
+static bool is_sqrt(const row_gen *r, int node)
+{
+    return r->gen->g->nodes[node].op == MO_OP_SQRT;
+}
+
+static void declare_divisor(row_gen *r, int node)
+{
+    mo_gen *gen = r->gen;
+    if (r->divisor[node] != NULL) return;
+    bool root = is_sqrt(r, node);
+    const char *of = scalar_value(r, root ? gen->g->nodes[node].in[0] : node);
+    r->divisor[node] = mo_arena_printf(gen->arena, "by_%s", mo_gen_value_name(gen, node));
+    mo_gen_line(gen, "const mo_divisor %s = mo_divisor_of%s(%s);", r->divisor[node], root ? "_sqrt" : "", of);
+}
+
 /* Scalars below a row value, so that they are emitted outside the item loop. */
 static void hoist_scalars(row_gen *r, int node)
 {
+    const mo_prim *g = r->gen->g;
     bool *needed = MO_NEW_ARRAY(r->gen->arena, bool, node + 1);
     needed[node] = true;
     for (int i = node; i >= 0; i--) {
-        const mo_prim_node *n = &r->gen->g->nodes[i];
-        for (int j = 0; needed[i] && on_row(r, i) && j < n->n_in; j++) needed[n->in[j]] = true;
+        if (!needed[i] || !on_row(r, i)) continue;
+        for (int j = 0; j < g->nodes[i].n_in; j++)
+            if (j == 0 || !divides_by_scalar(r, i)) needed[g->nodes[i].in[j]] = true;
     }
-    for (int i = 0; i <= node; i++)
+    for (int i = 0; i <= node; i++) {
         if (needed[i] && !on_row(r, i)) scalar_value(r, i);
+        if (needed[i] && divides_by_scalar(r, i)) declare_divisor(r, g->nodes[i].in[1]);
+    }
 }
 
 static const char *row_array(row_gen *r, int node)
@@ -121,9 +150,13 @@ static const char *element_value(row_gen *r, int node, int pass)
         memcpy(index, r->index, sizeof index);
         index[r->s->row_axis] = mo_arena_printf(gen->arena, "(%s + v)", r->index[r->s->row_axis]);
         const char *a = element_value(r, n->in[0], pass);
-        const char *b = n->n_in > 1 ? element_value(r, n->in[1], pass) : "";
         name = mo_gen_value_name(gen, node);
-        mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, index));
+        if (divides_by_scalar(r, node)) {
+            mo_gen_line(gen, "const float %s = mo_divide(%s, %s);", name, a, r->divisor[n->in[1]]);
+        } else {
+            const char *b = n->n_in > 1 ? element_value(r, n->in[1], pass) : "";
+            mo_gen_line(gen, "const float %s = %s;", name, mo_gen_pointwise(gen, n, a, b, index));
+        }
         if (r->kept[node]) mo_gen_line(gen, "%s[i][v] = %s;", row_array(r, node), name);
     }
     r->element[node] = name;
@@ -142,7 +175,8 @@ static void open_items(row_gen *r)
     if (r->s->resident) {
         if (r->items > 1) mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int i = 0; i < %d; i++) {", r->items);
-        mo_gen_line(gen, "[[maybe_unused]] const int %s = (i * LANES + lane) * VEC;", index);
+        mo_gen_line(gen, "[[maybe_unused]] const int %s = %s(i * LANES + lane) * VEC;", index,
+                    r->parts > 1 ? "part + " : "");
         if (r->tail_item) mo_gen_line(gen, "if (%s < %lld) {", index, (long long)r->extent);
     } else {
         mo_gen_line(gen, "for (int %s = lane * VEC; %s < %lld; %s += LANES * VEC) {", index, index,
@@ -157,14 +191,18 @@ static void close_items(row_gen *r)
     mo_gen_line(r->gen, "}");
 }
 
-static void load_element(row_gen *r, int node, const char *into)
+/* Into floats, or where one is given and the access is wide, into an array of words. */
+static void load_element(row_gen *r, int node, const char *into, const char *words)
 {
     mo_gen *gen = r->gen;
     const mo_prim_node *n = &gen->g->nodes[node];
     const char *tensor = mo_gen_tensor(gen, n->access.tensor);
     const char *offset = mo_gen_offset(gen, n->axes, &n->access, r->index);
     if (vector_access(r, n->axes, &n->access)) {
-        mo_gen_line(gen, "mo_load_vec<VEC>(%s, g_%s + %s);", into, tensor, offset);
+        if (words == NULL)
+            mo_gen_line(gen, "mo_load_vec<VEC>(%s, g_%s + %s);", into, tensor, offset);
+        else
+            mo_gen_line(gen, "mo_load_words(%s, g_%s + %s);", words, tensor, offset);
         return;
     }
     mo_gen_line(gen, "#pragma unroll");
@@ -185,20 +223,6 @@ static bool reaches(const row_gen *r, int node, int pass, int target)
     return reaching[node];
 }
 
-static void load_resident_rows(row_gen *r)
-{
-    mo_gen *gen = r->gen;
-    const mo_prim *g = gen->g;
-    for (int i = 0; i < g->n_nodes; i++)
-        if (on_row(r, i) && (g->nodes[i].op == MO_OP_ITER || r->kept[i]))
-            mo_gen_line(gen, "float %s[%d][VEC];", row_array(r, i), r->items);
-    open_items(r);
-    for (int i = 0; i < g->n_nodes; i++)
-        if (on_row(r, i) && g->nodes[i].op == MO_OP_ITER)
-            load_element(r, i, mo_arena_printf(gen->arena, "%s[i]", row_array(r, i)));
-    close_items(r);
-}
-
 static bool reduces_in(const row_gen *r, int node, int pass)
 {
     return r->gen->g->nodes[node].reduced != 0 && r->level[node] - 1 == pass;
@@ -210,22 +234,114 @@ static bool saves_in(const row_gen *r, int saver, int pass)
     return on_row(r, node) && r->level[node] == pass;
 }
 
+/* Does a pass need the values of this iterator of the row? */
+static bool used_in(const row_gen *r, int iterator, int pass)
+{
+    const mo_prim *g = r->gen->g;
+    bool used = false;
+    for (int u = 0; u < g->n_nodes; u++)
+        for (int j = 0; reduces_in(r, u, pass) && j < g->nodes[u].n_in; j++)
+            used |= reaches(r, g->nodes[u].in[j], pass, iterator);
+    for (int s = 0; s < g->n_savers; s++)
+        used |= saves_in(r, s, pass) && reaches(r, g->savers[s].node, pass, iterator);
+    return used;
+}
+
+static int first_use(const row_gen *r, int iterator)
+{
+    int pass = 0;
+    while (pass < r->passes && !used_in(r, iterator, pass)) pass++;
+    return pass;
+}
+
+static bool is_row_iterator(const row_gen *r, int node)
+{
+    return on_row(r, node) && r->gen->g->nodes[node].op == MO_OP_ITER;
+}
+
+static bool is_wide(const row_gen *r, int iterator)
+{
+    const mo_prim_node *n = &r->gen->g->nodes[iterator];
+    return vector_access(r, n->axes, &n->access);
+}
+
+/* An iterator's elements as they lie in memory. */
+static const char *word_array(row_gen *r, int iterator)
+{
+    return mo_arena_printf(r->gen->arena, "w%s", row_array(r, iterator) + 1);
+}
+
+static mo_dtype stored_type(const row_gen *r, int iterator)
+{
+    return r->gen->mugraph->tensors[r->gen->g->nodes[iterator].access.tensor].dtype;
+}
+
+static void declare_rows(row_gen *r)
+{
+    mo_gen *gen = r->gen;
+    for (int i = 0; i < gen->g->n_nodes; i++) {
+        if (!is_row_iterator(r, i) && !r->kept[i]) continue;
+        mo_gen_line(gen, "float %s[%d][VEC];", row_array(r, i), r->items);
+        if (!is_row_iterator(r, i) || !is_wide(r, i)) continue;
+        mo_gen_line(gen, "unsigned %s[%d][%d]%s;", word_array(r, i), r->items,
+                    r->s->vector * mo_dtype_size(stored_type(r, i)) / 4, r->tail_item ? " = {}" : "");
+    }
+}
+
+/* An expression of one word of each load, whose value is 0 and unknown to the compiler. */
+static const char *join_loads(row_gen *r)
+{
+    mo_str all = {0};
+    for (int node = 0; node < r->gen->g->n_nodes; node++)
+        for (int i = 0; i < r->items && is_row_iterator(r, node) && is_wide(r, node); i++)
+            mo_str_printf(&all, "%s%s[%d][0]", all.length > 0 ? " | " : "", word_array(r, node), i);
+    const char *text = mo_arena_strdup(r->gen->arena, mo_str_text(&all));
+    mo_str_free(&all);
+    return text;
+}
+
+static void unpack_rows(row_gen *r)
+{
+    mo_gen *gen = r->gen;
+    mo_gen_line(gen,
+                "// All loads are under way before the first value is used: nothing is 0, but the compiler,");
+    mo_gen_line(gen, "// which would wait in between to save registers, cannot know that.");
+    mo_gen_line(gen, "const unsigned nothing = (%s) & gridDim.z >> 1;", join_loads(r));
+    open_items(r);
+    for (int i = 0; i < gen->g->n_nodes; i++)
+        if (is_row_iterator(r, i) && is_wide(r, i))
+            mo_gen_line(gen, "mo_unpack_words<%s>(%s[i], %s[i], %s);", mo_gen_type(stored_type(r, i)),
+                        row_array(r, i), word_array(r, i), first_use(r, i) == 0 ? "nothing" : "0u");
+    close_items(r);
+}
+
+/* What is needed first is loaded first. */
+static void load_resident_rows(row_gen *r)
+{
+    mo_gen *gen = r->gen;
+    bool any_wide = false;
+    declare_rows(r);
+    open_items(r);
+    for (int pass = 0; pass <= r->passes; pass++)
+        for (int i = 0; i < gen->g->n_nodes; i++) {
+            if (!is_row_iterator(r, i) || first_use(r, i) != pass) continue;
+            any_wide |= is_wide(r, i);
+            load_element(r, i, mo_arena_printf(gen->arena, "%s[i]", row_array(r, i)),
+                         mo_arena_printf(gen->arena, "%s[i]", word_array(r, i)));
+        }
+    close_items(r);
+    for (int i = 0; i < gen->g->n_nodes; i++)
+        if (gen->g->nodes[i].op == MO_OP_ITER && !on_row(r, i)) scalar_value(r, i);
+    if (any_wide) unpack_rows(r);
+}
+
 /* Loads the iterators that this pass uses, when the row is not resident. */
 static void load_passing_rows(row_gen *r, int pass)
 {
-    mo_gen *gen = r->gen;
-    const mo_prim *g = gen->g;
-    for (int i = 0; i < g->n_nodes; i++) {
-        if (!on_row(r, i) || g->nodes[i].op != MO_OP_ITER) continue;
-        bool used = false;
-        for (int u = 0; u < g->n_nodes; u++)
-            for (int j = 0; reduces_in(r, u, pass) && j < g->nodes[u].n_in; j++)
-                used |= reaches(r, g->nodes[u].in[j], pass, i);
-        for (int s = 0; s < g->n_savers; s++)
-            used |= saves_in(r, s, pass) && reaches(r, g->savers[s].node, pass, i);
-        if (!used) continue;
-        mo_gen_line(gen, "float %s[VEC];", row_array(r, i));
-        load_element(r, i, row_array(r, i));
+    for (int i = 0; i < r->gen->g->n_nodes; i++) {
+        if (!is_row_iterator(r, i) || !used_in(r, i, pass)) continue;
+        mo_gen_line(r->gen, "float %s[VEC];", row_array(r, i));
+        load_element(r, i, row_array(r, i), NULL);
     }
 }
 
@@ -296,17 +412,47 @@ static void pass_over_row(row_gen *r, int pass)
     close_items(r);
 }
 
+/* The results of all warps of the block for one reduction, in its own part of the scratch memory. */
+static const char *shared_results(const row_gen *r, int reduction)
+{
+    int at = (r->shared_results + reduction) * (r->s->threads / 32);
+    return at == 0 ? "scratch" : mo_arena_printf(r->gen->arena, "scratch + %d", at);
+}
+
+/* Reductions of one pass meet in shared memory together, behind one barrier. */
+static void combine_lanes(row_gen *r, int pass)
+{
+    mo_gen *gen = r->gen;
+    const mo_prim *g = gen->g;
+    bool shared = r->row_threads > 32;
+    int count = 0;
+    for (int i = 0; i < g->n_nodes; i++) {
+        if (!reduces_in(r, i, pass)) continue;
+        const char *name = mo_gen_value_name(gen, i);
+        mo_gen_line(gen, "%s = mo_reduce_warp<%s, %s>(%s);", name, mo_gen_reduction(g->nodes[i].op),
+                    shared ? "32" : "LANES", name);
+        if (shared) mo_gen_line(gen, "mo_share_warp(%s, %s);", shared_results(r, count++), name);
+    }
+    if (count == 0) return;
+    mo_gen_line(gen, "__syncthreads();");
+    count = 0;
+    for (int i = 0; i < g->n_nodes; i++)
+        if (reduces_in(r, i, pass))
+            mo_gen_line(gen, "%s = mo_reduce_shared<%s, LANES>(%s);", mo_gen_value_name(gen, i),
+                        mo_gen_reduction(g->nodes[i].op), shared_results(r, count++));
+    r->shared_results += count;
+}
+
 static void combine(row_gen *r, int pass)
 {
     mo_gen *gen = r->gen;
+    if (!r->s->rows_fast) combine_lanes(r, pass);
     for (int i = 0; i < gen->g->n_nodes; i++) {
         if (!reduces_in(r, i, pass)) continue;
         const char *name = mo_gen_value_name(gen, i), *op = mo_gen_reduction(gen->g->nodes[i].op);
         if (r->s->rows_fast)
             mo_gen_line(gen, "%s = mo_reduce_strided<%s, LANES, %d>(%s, scratch);", name, op,
                         r->rows_per_block, name);
-        else
-            mo_gen_line(gen, "%s = mo_reduce_lanes<%s, LANES>(%s, scratch);", name, op, name);
         r->scalar[i] = name;
     }
 }
@@ -335,23 +481,32 @@ static void open_row_kernel(row_gen *r)
 {
     mo_gen *gen = r->gen;
     const mo_prim *g = gen->g;
+    /* The launch and the way to the first load take about as long as the row itself: let them overlap the end
+     * of the kernel before this one. */
+    mo_gen_start_early(gen);
     mo_gen_open_kernel(gen);
     mo_gen_line(gen, "constexpr int LANES = %d; // threads that share a row of %lld", r->row_threads,
                 (long long)r->extent);
     mo_gen_line(gen, "constexpr int ROWS = %d;  // rows of a block", r->rows_per_block);
     mo_gen_line(gen, "constexpr int VEC = %d;", r->s->vector);
-    bool reduces = false;
-    for (int i = 0; i < g->n_nodes; i++) reduces |= g->nodes[i].reduced != 0;
-    if (reduces && (r->s->rows_fast || r->row_threads > 32))
-        mo_gen_line(gen, "__shared__ float scratch[%d];",
-                    r->s->rows_fast ? r->s->threads : r->s->threads / 32);
-    else if (reduces)
-        mo_gen_line(gen, "float *scratch = nullptr;");
+    int reductions = 0;
+    for (int i = 0; i < g->n_nodes; i++) reductions += g->nodes[i].reduced != 0;
+    if (reductions > 0 && r->s->rows_fast)
+        mo_gen_line(gen, "__shared__ float scratch[%d];", r->s->threads);
+    else if (reductions > 0 && r->row_threads > 32)
+        mo_gen_line(gen, "__shared__ __align__(16) float scratch[%d];", reductions * (r->s->threads / 32));
     mo_gen_line(gen, "const int lane = threadIdx.x %s;", r->s->rows_fast ? "/ ROWS" : "% LANES");
-    mo_gen_line(gen, "const int row = blockIdx.x * ROWS + threadIdx.x %s;",
+    const char *block = "blockIdx.x";
+    if (r->parts > 1) {
+        block = mo_arena_printf(gen->arena, "blockIdx.x / %lld", (long long)r->parts);
+        mo_gen_line(gen, "const int part = blockIdx.x %% %lld * %lld; // blocks divide the row",
+                    (long long)r->parts, (long long)r->s->tile[r->s->row_axis]);
+    }
+    mo_gen_line(gen, "[[maybe_unused]] const int row = %s * ROWS + threadIdx.x %s;", block,
                 r->s->rows_fast ? "% ROWS" : "/ LANES");
     if (r->tail_row) mo_gen_line(gen, "const bool active = row < %lld;", (long long)r->rows);
     if (r->rows > 1) decode_row(r);
+    mo_gen_wait_for_others(gen);
 }
 
 static void save_scalars(row_gen *r)
@@ -374,28 +529,29 @@ bool mo_gen_row(mo_gen *gen, mo_gen_launch *launch)
     row_gen r = {.gen = gen, .s = s, .extent = g->axes[s->row_axis].extent, .row_threads = s->lanes};
     r.rows_per_block = s->threads / s->lanes;
     r.rows = mo_prim_extent(g, g->nodes[g->savers[0].node].axes & ~(1u << s->row_axis));
-    int64_t chunk = (int64_t)s->lanes * s->vector;
-    r.items = (int)((r.extent + chunk - 1) / chunk);
-    r.tail_item = r.extent % chunk != 0;
+    int64_t chunk = (int64_t)s->lanes * s->vector, part = s->tile[s->row_axis];
+    r.parts = (r.extent + part - 1) / part;
+    r.items = (int)((part + chunk - 1) / chunk);
+    r.tail_item = r.extent % (r.parts > 1 ? part : chunk) != 0;
     r.tail_row = r.rows % r.rows_per_block != 0;
     r.level = MO_NEW_ARRAY(gen->arena, int, g->n_nodes);
     r.kept = MO_NEW_ARRAY(gen->arena, bool, g->n_nodes);
     r.scalar = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
     r.element = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
+    r.divisor = MO_NEW_ARRAY(gen->arena, const char *, g->n_nodes);
     mo_schedule_levels(g, gen->mugraph->off, r.level);
     choose_kept(&r);
-    int passes = 0;
     for (int i = 0; i < g->n_nodes; i++)
-        if (r.level[i] > passes) passes = r.level[i];
+        if (r.level[i] > r.passes) r.passes = r.level[i];
     open_row_kernel(&r);
     if (s->resident) load_resident_rows(&r);
-    for (int pass = 0; pass <= passes; pass++) {
+    for (int pass = 0; pass <= r.passes; pass++) {
         pass_over_row(&r, pass);
         combine(&r, pass);
     }
     save_scalars(&r);
     mo_gen_line(gen, "}");
-    *launch = (mo_gen_launch){.grid = {(unsigned)((r.rows + r.rows_per_block - 1) / r.rows_per_block), 1, 1},
-                              .block = {(unsigned)s->threads, 1, 1}};
+    int64_t blocks = (r.rows + r.rows_per_block - 1) / r.rows_per_block * r.parts;
+    *launch = (mo_gen_launch){.grid = {(unsigned)blocks, 1, 1}, .block = {(unsigned)s->threads, 1, 1}};
     return true;
 }

@@ -123,8 +123,10 @@ bool mo_gen_stream(mo_gen *gen, mo_gen_launch *launch)
     }
     for (int i = 0; i < 3; i++) launch->grid[i] = (unsigned)grid[i];
     if (w.s->parts > 1) launch->parts_bytes = grid[0] * grid[1] * grid[2] * w.plan.part_floats * 4;
+    mo_gen_start_early(gen);
     mo_gen_open_kernel(gen);
     mo_stream_gen_setup(&w);
+    mo_gen_wait_for_others(gen);
     mo_stream_gen_copies(&w);
     mo_stream_gen_loop(&w);
     mo_stream_gen_tail(&w);

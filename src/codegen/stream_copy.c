@@ -215,7 +215,7 @@ void mo_stream_gen_direct(mo_stream_gen *w)
         mo_gen_line(gen, "unsigned(&to)[4] = next_%s[j][kk / 32];", name);
         mo_gen_line(gen, "to[0] = to[1] = to[2] = to[3] = 0;");
         long long rows = tile->axis < 0 ? 1 : (long long)gen->g->axes[tile->axis].extent;
-        mo_gen_line(gen, "if (row < %lld) mo_ld_nc16(to, g_%s + %s);", rows,
+        mo_gen_line(gen, "if (row < %lld) mo_ld16(to, g_%s + %s);", rows,
                     mo_gen_tensor(gen, n->access.tensor), mo_gen_offset(gen, n->axes, &n->access, index));
         mo_gen_line(gen, "}");
         mo_gen_line(gen, "}");

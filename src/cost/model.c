@@ -37,6 +37,20 @@
 #define IN_FLIGHT_WGMMA_PS_PER_KB 2100
 #define REGISTERS_PER_THREAD 60 /* beside the accumulators */
 
+#define ROW_START_NS 450  /* beside the launch */
+#define ROW_THREAD_PS 500 /* for each thread of a block */
+#define ROW_SHUFFLE_NS 15
+#define ROW_BARRIER_NS 60
+#define ROW_WARP_NS 3     /* of a row, behind the barrier */
+#define ROW_ELEMENT_NS 6  /* of a thread */
+#define ROW_PASSING_NS 20 /* the same, where the row is read again */
+#define ROW_BLOCK_PS 1100 /* launch of a block */
+#define ROW_PIECE_LOSS 32 /* bytes lost for each piece of a row that is read on its own */
+#define PLAIN_STEP_NS 20  /* a load or a step of a reduction */
+#define MOST_STEPS ((int64_t)1 << 40)
+#define MOST_NODES 256   /* larger graphs are not looked at so closely */
+#define MOST_VISITS 4096 /* nodes of a nest, before it counts as endless */
+
 static int64_t max64(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -125,7 +139,8 @@ mo_kernel_facts mo_cost_facts(const mo_cost_context *c, const mo_prim *g, const 
         facts.blocks = s->cluster * s->parts;
         MO_FOR_AXES(a, saved) facts.blocks *= divide_up(g->axes[a].extent, s->tile[a]);
     } else if (s->kind == MO_SCHEDULE_ROW) {
-        facts.blocks = divide_up(mo_prim_extent(g, saved & ~(1u << s->row_axis)), s->threads / s->lanes);
+        facts.blocks = divide_up(mo_prim_extent(g, saved & ~(1u << s->row_axis)), s->threads / s->lanes) *
+                       divide_up(g->axes[s->row_axis].extent, s->tile[s->row_axis]);
     } else {
         facts.blocks = divide_up(mo_prim_extent(g, saved), s->threads);
     }
@@ -264,38 +279,114 @@ static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_
     return c->device->launch_ns + START_NS + u.waves * WAVE_NS + ps / 1000 + overlapping(c, g, s, f, &u);
 }
 
+/* Reductions on the deepest path; *all counts those beside them too, which share their exchanges. */
+static int reduction_levels(const mo_prim *g, int *all)
+{
+    int level[MOST_NODES] = {0}, most = 0;
+    *all = 0;
+    for (int i = 0; i < g->n_nodes && i < MOST_NODES; i++) {
+        for (int j = 0; j < g->nodes[i].n_in; j++)
+            if (level[g->nodes[i].in[j]] > level[i]) level[i] = level[g->nodes[i].in[j]];
+        level[i] += g->nodes[i].reduced != 0;
+        *all += g->nodes[i].reduced != 0;
+        if (level[i] > most) most = level[i];
+    }
+    return most;
+}
+
+/* Shuffles, then for more than a warp a barrier and the results of all warps. */
+static int64_t reduction_ns(const mo_schedule *s)
+{
+    int64_t ns = 0;
+    if (s->rows_fast) return 200;
+    for (int d = 1; d < s->lanes && d < 32; d *= 2) ns += ROW_SHUFFLE_NS;
+    return s->lanes > 32 ? ns + ROW_BARRIER_NS + s->lanes / 32 * ROW_WARP_NS : ns;
+}
+
+/* Neighbouring threads are far apart in some operand. */
+static bool row_is_strided(const mo_prim *g, const mo_schedule *s)
+{
+    for (int i = 0; i < g->n_nodes && !s->rows_fast; i++)
+        if (g->nodes[i].op == MO_OP_ITER && g->nodes[i].axes >> s->row_axis & 1u &&
+            g->nodes[i].access.stride[s->row_axis] > 1)
+            return true;
+    return false;
+}
+
+/* Memory at the rate of the device, unless rows are read in pieces of little more than a sector. */
+static int64_t row_memory_ns(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
+                             const mo_kernel_facts *f, int64_t passes)
+{
+    int64_t bytes = f->dram_bytes * (row_is_strided(g, s) ? 8 : 1) * (3 + passes) / 4;
+    int64_t ns = bytes * 1000 / c->device->dram_bytes_per_us, piece = 2 * (int64_t)s->lanes * s->vector;
+    bool pieces = !s->rows_fast && (int64_t)s->lanes * s->vector < g->axes[s->row_axis].extent;
+    return pieces ? ns + ns * ROW_PIECE_LOSS / piece : ns;
+}
+
+/* What overlaps: device memory, the ways into the processors that have a block, their issue slots, and the
+ * launch of blocks. What does not: the first bytes, the elements of a thread, the reductions. Fitted to 360
+ * schedules of ten programs measured on an H200, where a launch overlaps the kernel before it. */
 static int64_t cost_row(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,
                         const mo_kernel_facts *f)
 {
     const mo_device *d = c->device;
-    int levels = 0, strided = 0;
-    for (int i = 0; i < g->n_nodes; i++) {
-        levels += g->nodes[i].reduced != 0;
-        if (g->nodes[i].op != MO_OP_ITER || !(g->nodes[i].axes >> s->row_axis & 1u)) continue;
-        if (!s->rows_fast && g->nodes[i].access.stride[s->row_axis] > 1) strided = 1;
-    }
-    int64_t at_once = (int64_t)d->sms * (2048 / s->threads), waves = divide_up(f->blocks, at_once);
-    int64_t busy = f->blocks < d->sms ? f->blocks : d->sms;
-    int64_t bandwidth = d->dram_bytes_per_us * busy / d->sms;
-    int64_t passes = s->resident ? 1 : levels + 1;
-    int64_t dram = f->dram_bytes * 1000 / bandwidth * (strided ? 8 : 1) * (3 + passes) / 4;
-    int64_t items = divide_up(g->axes[s->row_axis].extent, s->lanes);
-    int64_t chain = waves * (LATENCY_NS + (levels + 1) * (200 + items * 2 * (s->vector == 1 ? 4 : 1)));
-    if (!s->resident) chain += waves * items * 20 * passes;
-    int64_t compute = f->pointwise * 1000 / (d->f32_flops_per_us * busy / d->sms);
-    return d->launch_ns + max64(max64(dram + LATENCY_NS, chain), compute + LATENCY_NS);
+    int reductions, levels = reduction_levels(g, &reductions);
+    int64_t busy = min64(f->blocks, d->sms), passes = s->resident ? 1 : levels + 1;
+    int64_t at_once = (int64_t)d->sms * max64(min64(2048 / s->threads, 32), 1);
+    int64_t elements = divide_up(s->tile[s->row_axis], s->lanes);
+    const int64_t times[] = {
+        row_memory_ns(c, g, s, f, passes),
+        (f->block_bytes * f->blocks + f->dram_bytes / 3) * 1000 / (3 * d->dram_bytes_per_us * busy / d->sms),
+        (f->pointwise + f->flops) * 2000 / (d->f32_flops_per_us * busy / d->sms),
+        f->blocks * ROW_BLOCK_PS / 1000,
+    };
+    int64_t serial =
+        (levels + reductions) * reduction_ns(s) / 2 + elements * (s->vector == 1 ? 4 : 1) * ROW_ELEMENT_NS;
+    if (!s->resident)
+        serial += divide_up(f->blocks, at_once) * passes * (LATENCY_NS + elements * ROW_PASSING_NS);
+    return d->launch_ns + ROW_START_NS + s->threads * ROW_THREAD_PS / 1000 + serial +
+           mo_cost_overlap(times, 4);
+}
+
+static int64_t saturating_product(int64_t a, int64_t b)
+{
+    return b != 0 && a > MOST_STEPS / b ? MOST_STEPS : a * b;
+}
+
+/* Steps of the thread that computes node `node` where the nodes in `known` are: what stands in a loop is
+ * computed again each time round, unless it was known outside (codegen/plain.c). `left` bounds the walk,
+ * whose length grows as the text of the kernel does. */
+static int64_t plain_steps(const mo_prim *g, int node, bool *known, int *left)
+{
+    const mo_prim_node *n = &g->nodes[node];
+    if (known[node] || n->op == MO_OP_CONST) return 0;
+    if (--*left < 0) return MOST_STEPS;
+    known[node] = true;
+    if (n->op == MO_OP_ITER) return 1;
+    bool inside[MOST_NODES];
+    for (int i = 0; i < g->n_nodes; i++) inside[i] = known[i] && (g->nodes[i].axes & n->reduced) == 0;
+    int64_t steps = n->reduced != 0; /* elementwise arithmetic is hidden behind its operands */
+    for (int j = 0; j < n->n_in; j++)
+        steps = min64(steps + plain_steps(g, n->in[j], n->reduced != 0 ? inside : known, left), MOST_STEPS);
+    return saturating_product(steps, mo_prim_extent(g, n->reduced));
 }
 
 static int64_t cost_plain(const mo_cost_context *c, const mo_prim *g, const mo_kernel_facts *f)
 {
     const mo_device *d = c->device;
-    int64_t work = f->pointwise + f->flops, serial = 1;
+    int64_t longest = 1, work = f->pointwise + f->flops;
+    int left = MOST_VISITS;
+    for (int i = 0; i < g->n_savers && g->n_nodes <= MOST_NODES; i++) {
+        bool known[MOST_NODES] = {false};
+        int64_t steps = plain_steps(g, g->savers[i].node, known, &left);
+        work = max64(work, saturating_product(steps, mo_prim_extent(g, g->nodes[g->savers[i].node].axes)));
+        longest = max64(longest, steps);
+    }
     mo_axes reduced = 0;
     for (int i = 0; i < g->n_nodes; i++) reduced |= g->nodes[i].reduced;
-    serial = mo_prim_extent(g, reduced);
     int64_t dram = f->dram_bytes * 2000 / d->dram_bytes_per_us;
-    int64_t compute = work * 8 * 1000 / d->f32_flops_per_us;
-    int64_t chain = serial * 40;
+    int64_t compute = saturating_product(work, 8 * 1000) / d->f32_flops_per_us;
+    int64_t chain = max64(mo_prim_extent(g, reduced) * 40, longest * PLAIN_STEP_NS);
     return d->launch_ns + LATENCY_NS + max64(max64(dram, compute), chain);
 }
 

@@ -44,6 +44,7 @@ enum {
     MO_CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     MO_CU_FUNCTION_NON_PORTABLE_CLUSTER = 14,
     MO_CU_LAUNCH_CLUSTER_DIMENSION = 4,
+    MO_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6,
     MO_CU_CAPTURE_THREAD_LOCAL = 1
 };
 
@@ -54,6 +55,7 @@ typedef struct {
     union {
         char bytes[64];
         unsigned cluster[3];
+        int allowed;
     } value;
 } mo_cu_launch_attribute;
 

@@ -104,18 +104,24 @@ static bool clustered(const mo_gpu_kernel *kernel)
 }
 
 static mo_cu_launch_config config_of(mo_gpu *gpu, const mo_gpu_kernel *kernel,
-                                     mo_cu_launch_attribute *attribute)
+                                     mo_cu_launch_attribute attributes[2])
 {
-    mo_cu_launch_config config = {.shared_bytes = kernel->shared_bytes,
-                                  .stream = gpu->stream,
-                                  .attributes = attribute,
-                                  .n_attributes = 1};
-    memset(attribute, 0, sizeof *attribute);
-    attribute->id = MO_CU_LAUNCH_CLUSTER_DIMENSION;
+    mo_cu_launch_config config = {
+        .shared_bytes = kernel->shared_bytes, .stream = gpu->stream, .attributes = attributes};
+    memset(attributes, 0, 2 * sizeof *attributes);
     for (int i = 0; i < 3; i++) {
         config.grid[i] = kernel->grid[i];
         config.block[i] = kernel->block[i];
-        attribute->value.cluster[i] = kernel->cluster[i];
+    }
+    if (clustered(kernel)) {
+        mo_cu_launch_attribute *cluster = &attributes[config.n_attributes++];
+        cluster->id = MO_CU_LAUNCH_CLUSTER_DIMENSION;
+        for (int i = 0; i < 3; i++) cluster->value.cluster[i] = kernel->cluster[i];
+    }
+    if (kernel->early) {
+        mo_cu_launch_attribute *early = &attributes[config.n_attributes++];
+        early->id = MO_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION;
+        early->value.allowed = 1;
     }
     return config;
 }
@@ -138,8 +144,8 @@ static bool cluster_fits(mo_gpu *gpu, const mo_gpu_kernel *kernel, mo_error *err
         cuda->function_set(kernel->function, MO_CU_FUNCTION_NON_PORTABLE_CLUSTER, 1);
     }
     if (cuda->active_clusters == NULL) return true;
-    mo_cu_launch_attribute attribute;
-    mo_cu_launch_config config = config_of(gpu, kernel, &attribute);
+    mo_cu_launch_attribute attributes[2];
+    mo_cu_launch_config config = config_of(gpu, kernel, attributes);
     int active = 0;
     mo_cu_result r = cuda->active_clusters(&active, kernel->function,
                                            (const struct CUlaunchConfig_st *)(const void *)&config);
@@ -218,9 +224,9 @@ bool mo_gpu_launch(mo_gpu *gpu, const mo_gpu_kernel *kernel, void **args, mo_err
 {
     const mo_cuda *cuda = gpu->cuda;
     mo_cu_result r;
-    if (clustered(kernel)) {
-        mo_cu_launch_attribute attribute;
-        mo_cu_launch_config config = config_of(gpu, kernel, &attribute);
+    if (clustered(kernel) || (kernel->early && cuda->launch_ex != NULL)) {
+        mo_cu_launch_attribute attributes[2];
+        mo_cu_launch_config config = config_of(gpu, kernel, attributes);
         r = cuda->launch_ex((const struct CUlaunchConfig_st *)(const void *)&config, kernel->function, args,
                             NULL);
     } else {

@@ -37,6 +37,7 @@ void mo_gpu_unload(mo_gpu *gpu, mo_cu_module *module); /* NULL module is allowed
 typedef struct {
     mo_cu_function function;
     unsigned grid[3], cluster[3], block[3];
+    bool early;            /* may start while the kernel before it ends (ignored by old drivers) */
     unsigned shared_bytes; /* dynamic */
     int registers, local_bytes, shared_static;
 } mo_gpu_kernel;

@@ -20,6 +20,18 @@ static const char *check_places(const mo_kernel *kernel)
     return NULL;
 }
 
+/* A row that is divided among blocks: they do not meet, so that nothing may be reduced along it. */
+static const char *check_divided_row(const mo_prim *g, const mo_schedule *s)
+{
+    if (s->tile[s->row_axis] % ((int64_t)s->lanes * s->vector) != 0 || !s->resident)
+        return "a divided row whose parts do not fit its threads";
+    for (int i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i].reduced != 0) return "a reduction along a divided row";
+    for (int i = 0; i < g->n_savers; i++)
+        if (!(g->nodes[g->savers[i].node].axes >> s->row_axis & 1u)) return "an output beside a divided row";
+    return NULL;
+}
+
 static const char *check_row(const mo_kernel *kernel)
 {
     const mo_prim *g = kernel->body;
@@ -37,7 +49,7 @@ static const char *check_row(const mo_kernel *kernel)
     }
     for (int i = 0; i < g->n_savers; i++)
         if ((g->nodes[g->savers[i].node].axes & ~row) != outer) return "outputs with different rows";
-    return NULL;
+    return s->tile[s->row_axis] < g->axes[s->row_axis].extent ? check_divided_row(g, s) : NULL;
 }
 
 static const char *const copy_names[] = {"async", "tensor", "direct"};

@@ -3,17 +3,21 @@
 #include "optimize/layout.h"
 #include "optimize/stream_plan.h"
 
-#define MOST_ROW_FLOATS 64 /* of a resident row in each thread, all iterators together */
+#define MOST_ROW_FLOATS 64      /* of a resident row in each thread, all iterators together */
+#define MOST_BLOCK_FLOATS 32768 /* of all resident rows of a block: half of the registers */
 
 bool mo_threads_resident(const mo_prim *g, const mo_schedule *s, mo_passes off)
 {
     if (off & MO_PASS_THREADS) return false;
-    int64_t chunk = (int64_t)s->lanes * s->vector, extent = g->axes[s->row_axis].extent;
+    bool divided = s->place[s->row_axis] == MO_PLACE_GRID;
+    int64_t chunk = (int64_t)s->lanes * s->vector;
+    int64_t extent = divided ? s->tile[s->row_axis] : g->axes[s->row_axis].extent;
     int64_t per_thread = (extent + chunk - 1) / chunk * s->vector;
     int iterators = 0;
     for (int i = 0; i < g->n_nodes; i++)
         iterators += g->nodes[i].op == MO_OP_ITER && g->nodes[i].axes >> s->row_axis & 1u;
-    return per_thread * iterators <= MOST_ROW_FLOATS;
+    int64_t floats = per_thread * iterators;
+    return floats <= MOST_ROW_FLOATS && floats * s->threads <= MOST_BLOCK_FLOATS;
 }
 
 static bool on_grid(const mo_kernel *kernel, mo_axes axes)

@@ -164,6 +164,7 @@ static void put_launch(mo_str *request, const mo_launch *launch)
     for (int i = 0; i < 3; i++) mo_put_u32(request, launch->grid[i]);
     for (int i = 0; i < 3; i++) mo_put_u32(request, launch->cluster[i]);
     for (int i = 0; i < 3; i++) mo_put_u32(request, launch->block[i]);
+    mo_put_u32(request, launch->early);
     mo_put_u32(request, launch->shared_bytes);
     mo_put_u32(request, (uint32_t)launch->n_args);
     for (int i = 0; i < launch->n_args; i++) {

@@ -213,6 +213,7 @@ static void read_launch(mo_exec_job *job, uint32_t i, const mo_exec_data *data, 
     for (int d = 0; d < 3; d++) k->grid[d] = mo_get_u32(in);
     for (int d = 0; d < 3; d++) k->cluster[d] = mo_get_u32(in);
     for (int d = 0; d < 3; d++) k->block[d] = mo_get_u32(in);
+    k->early = mo_get_u32(in) != 0;
     k->shared_bytes = mo_get_u32(in);
     job->n_args[i] = mo_get_count(in, 2 * sizeof(uint32_t));
     job->args[i] = zeroed(job->n_args[i], sizeof **job->args);
@@ -267,7 +268,7 @@ static mo_reply_code load_job(mo_executor *x, mo_message *in, mo_str *reply)
     size_t size;
     const unsigned char *cubin = mo_get_bytes(in, &size);
     read_outputs(job, in);
-    job->n_launches = mo_get_count(in, 11 * sizeof(uint32_t));
+    job->n_launches = mo_get_count(in, 12 * sizeof(uint32_t));
     MO_CHECK(!in->bad);
     job->kernels = zeroed(job->n_launches, sizeof *job->kernels);
     job->n_args = zeroed(job->n_launches, sizeof *job->n_args);

@@ -134,6 +134,21 @@ static void offer_row(enumeration *e, mo_schedule s, int lanes, int rows)
     offer(e, &s);
 }
 
+/* Where nothing is reduced, blocks may divide the rows. */
+static void offer_parts(enumeration *e, mo_schedule s)
+{
+    const mo_prim *g = e->body;
+    s.place[s.row_axis] = MO_PLACE_GRID;
+    for (s.lanes = 64; s.lanes <= 512; s.lanes *= 2)
+        for (int items = 1;; items *= 2) {
+            s.threads = s.lanes;
+            s.tile[s.row_axis] = (int64_t)s.lanes * s.vector * items;
+            s.resident = mo_threads_resident(g, &s, e->context->off);
+            if (!s.resident || s.tile[s.row_axis] >= g->axes[s.row_axis].extent) break;
+            if (fits(e, &s)) offer(e, &s);
+        }
+}
+
 static void enumerate_rows_along(enumeration *e, int axis)
 {
     const mo_prim *g = e->body;
@@ -149,6 +164,7 @@ static void enumerate_rows_along(enumeration *e, int axis)
         for (int rows = 1; rows <= 256; rows *= 2)
             if (!s.rows_fast || rows >= 16) offer_row(e, s, lanes, rows);
     }
+    if (!s.rows_fast) offer_parts(e, s);
 }
 
 /* ---- STREAM ---- */

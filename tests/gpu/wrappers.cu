@@ -177,7 +177,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) copies(const unsigned *in,
 extern "C" __global__ void __launch_bounds__(THREADS) vectors(const unsigned *in, unsigned *out)
 {
     extern __shared__ __align__(128) unsigned char mo_smem[];
-    unsigned *tile = (unsigned *)mo_smem, r[4], s[2], t = threadIdx.x;
+    unsigned *tile = (unsigned *)mo_smem, r[4], s[2], u[2], t = threadIdx.x;
     mo_prefetch_l2(in + 32 * t);
     mo_ld_nc16(r, in + 32 * t);
     mo_st16(out + 20 * t, r);
@@ -188,10 +188,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) vectors(const unsigned *in
     mo_st16(out + 20 * t + 4, r);
     mo_ld_nc8(s, in + 32 * t + 8);
     mo_st8(out + 20 * t + 8, s);
-    mo_st4(out + 20 * t + 10, mo_ld_nc4(in + 32 * t + 10));
+    mo_ld8(u, in + 32 * t + 16);
+    mo_st4(out + 20 * t + 10, mo_ld_nc4(in + 32 * t + 10) ^ mo_ld4(in + 32 * t + 18) ^ u[0] ^ u[1] << 1);
     mo_store((mo_half *)(out + 20 * t + 11), mo_load((const float *)(in + 32 * t + 11)));
     mo_store((mo_bf16 *)(out + 20 * t + 11) + 1, mo_load((const float *)(in + 32 * t + 11)));
-    mo_ld_nc16(r, in + 32 * t + 12);
+    mo_ld16(r, in + 32 * t + 12);
     mo_st_relaxed16(out + 20 * t + 12, r);
     mo_ld_relaxed16(r, out + 20 * t + 12);
     mo_st16(out + 20 * t + 16, r);

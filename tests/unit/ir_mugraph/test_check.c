@@ -274,6 +274,13 @@ Test(check, rows)
     expect(arena, graph, "lanes do not share a block");
     make_row(graph)->schedule.vector = 3;
     expect(arena, graph, "row not a multiple of the vector");
+    mo_kernel *divided = make_row(graph);
+    divided->schedule.place[N] = MO_PLACE_GRID;
+    divided->schedule.tile[N] = 16;
+    divided->schedule.resident = true;
+    expect(arena, graph, "a divided row whose parts do not fit its threads");
+    divided->schedule.lanes = 16;
+    cr_expect_null(mo_mugraph_check(arena, graph));
     graph->kernels[1].schedule = mo_schedule_plain(graph->kernels[1].body);
     graph->kernels[0].schedule = make_row(graph)->schedule;
     expect(arena, graph, "a value with an axis beside the row's");

@@ -37,9 +37,16 @@ Test(threads, rows_stay_where_registers_hold_them)
     g.nodes = &node;
     g.n_axes = 1;
     g.axes[0] = axis;
-    mo_schedule s = {.kind = MO_SCHEDULE_ROW, .row_axis = 0, .lanes = 32, .vector = 8};
+    mo_schedule s = {.kind = MO_SCHEDULE_ROW, .row_axis = 0, .lanes = 32, .threads = 256, .vector = 8};
+    s.place[0] = MO_PLACE_WHOLE;
     cr_assert(mo_threads_resident(&g, &s, 0));
     cr_assert(!mo_threads_resident(&g, &s, MO_PASS_THREADS));
+    s.threads = 1024 + 32; /* 32 floats in each: more than half of the registers */
+    cr_assert(!mo_threads_resident(&g, &s, 0));
+    s.threads = 256;
     s.lanes = 4;
     cr_assert(!mo_threads_resident(&g, &s, 0));
+    s.place[0] = MO_PLACE_GRID; /* blocks divide the row */
+    s.tile[0] = 256;
+    cr_assert(mo_threads_resident(&g, &s, 0));
 }

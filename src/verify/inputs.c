@@ -78,11 +78,19 @@ static double ulp(mo_dtype dtype, double value)
     return ldexp(2.0 * mo_dtype_unit_roundoff(dtype), exponent - 1);
 }
 
+/* Signs in no order, so that in no order of summation those of many rows cancel better than in another. */
+static double sign_of(int64_t row)
+{
+    uint64_t x = (uint64_t)row + 1;
+    x = (x ^ x >> 33) * 0xff51afd7ed558ccdu;
+    x = (x ^ x >> 33) * 0xc4ceb9fe1a85ec53u;
+    return x >> 63 ? 1.0 : -1.0;
+}
+
 static double offset_element(mo_dtype dtype, double ratio, double noise, int64_t row)
 {
     double spread = fmax(1.0, LEAST_ULPS * ulp(dtype, ratio));
-    double sign = row % 2 == 0 ? 1.0 : -1.0;
-    return sign * ratio + spread * noise;
+    return sign_of(row) * ratio + spread * noise;
 }
 
 static double special_element(const mo_tensor *tensor, mo_inputs_kind kind, double noise, int64_t row)

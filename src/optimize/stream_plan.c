@@ -46,12 +46,14 @@ static int inner_size(const planner *p, int inner)
     return round_up(p->g->axes[inner].extent, 16);
 }
 
-/* Elements per row so that the row is an odd number of 16-byte chunks: no bank conflicts in ldmatrix. */
-static int padded_stride(int cols, mo_dtype dtype)
+/* Elements per row so that the row is an odd number of 16-byte chunks: no bank conflicts in ldmatrix. Where the
+ * lanes of a quad read f32 elements of four rows, it is twice an odd number. */
+static int padded_stride(const planner *p, const mo_tile *tile)
 {
-    int per_chunk = 16 / mo_dtype_size(dtype);
-    int chunks = (cols + per_chunk - 1) / per_chunk;
-    return (chunks | 1) * per_chunk;
+    int per_chunk = 16 / mo_dtype_size(tile->dtype);
+    int chunks = (tile->cols + per_chunk - 1) / per_chunk;
+    bool across = tile->dtype == MO_F32 && tile->inner_rows && !p->plan->roles.mma;
+    return (across ? (chunks + 1) / 4 * 4 + 2 : chunks | 1) * per_chunk;
 }
 
 static bool used_as_operand(const planner *p, int node)
@@ -136,7 +138,7 @@ static mo_tile plan_tile(planner *p, int index, int inner)
     tile.cols = tile.inner_rows ? across : inner_size(p, inner);
     tile.row_step = tile.inner_rows ? inner_step : axis_step;
     tile.col_step = tile.inner_rows ? axis_step : inner_step;
-    tile.stride = padded_stride(tile.cols, tile.dtype);
+    tile.stride = padded_stride(p, &tile);
     choose_copy(&tile, node, p->g->axes[tile.inner_rows ? tile.axis : inner].extent,
                 offset_of(p, node));
     if (p->kernel->schedule.copy != MO_COPY_ASYNC && inner == p->kernel->schedule.loop_axis)
@@ -309,7 +311,7 @@ static void plan_between(planner *p)
         tile.dtype = plan->roles.mma ? plan->roles.mma_dtype : MO_F32;
         tile.rows = padded(p, tile.axis, tile.side);
         tile.cols = inner_size(p, tile.inner);
-        tile.stride = padded_stride(tile.cols, tile.dtype);
+        tile.stride = padded_stride(p, &tile);
         plan->between[plan->n_between++] = tile;
     }
 }

@@ -1,6 +1,7 @@
 /* Products over one reduced axis on matrix units, and the row statistics of the loop. Operands that are plain
  * tiles come by ldmatrix; elementwise chains are computed element by element in the fragment layout. 16-bit
- * operands are rounded once; all others are multiplied in f32, as sums of TF32 products (kernels/tile.cuh). */
+ * operands are rounded once; all others are multiplied in f32, as sums of TF32 products (kernels/tile.cuh).
+ */
 #include "codegen/stream_gen.h"
 
 #include "base/status.h"
@@ -434,15 +435,16 @@ static void tf32_fragment(products *p, int operand, mo_side side, const char *in
     bool is_p = side == MO_SIDE_P;
     mo_gen_line(gen, "float x[%d];", is_p ? 4 : 2);
     if (tile != NULL && tile->dtype == MO_F32 && !tile->inner_rows) {
-        mo_gen_line(gen, "mo_tf32_%c_rows<%s>(x, %s, %c, kk);", is_p ? 'a' : 'b', mo_stream_gen_layout(w, tile),
-                    mo_stream_gen_tile_name(w, operand), is_p ? 'p' : 'q');
+        mo_gen_line(gen, "mo_tf32_%c_rows<%s>(x, %s, %c, kk);", is_p ? 'a' : 'b',
+                    mo_stream_gen_layout(w, tile), mo_stream_gen_tile_name(w, operand), is_p ? 'p' : 'q');
     } else {
         mo_gen_line(gen, "#pragma unroll");
         mo_gen_line(gen, "for (int r = 0; r < %d; r++) {", is_p ? 4 : 2);
         mo_gen_line(gen, is_p ? "const int row = p + g + r %% 2 * 8, k = kk + t + r / 2 * 4;"
                               : "const int row = q + g, k = kk + t + r * 4;");
         mo_gen_line(gen, "(void)row;");
-        mo_gen_line(gen, "x[r] = %s;", element(p, operand, axis_of(w, operand, p->inner), "row", "k", "0.0f"));
+        mo_gen_line(gen, "x[r] = %s;",
+                    element(p, operand, axis_of(w, operand, p->inner), "row", "k", "0.0f"));
         mo_gen_line(gen, "}");
     }
     mo_gen_line(gen, "%s.set(x);", into);

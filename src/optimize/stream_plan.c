@@ -46,8 +46,8 @@ static int inner_size(const planner *p, int inner)
     return round_up(p->g->axes[inner].extent, 16);
 }
 
-/* Elements per row so that the row is an odd number of 16-byte chunks: no bank conflicts in ldmatrix. Where the
- * lanes of a quad read f32 elements of four rows, it is twice an odd number. */
+/* Elements per row so that the row is an odd number of 16-byte chunks: no bank conflicts in ldmatrix. Where
+ * the lanes of a quad read f32 elements of four rows, it is twice an odd number. */
 static int padded_stride(const planner *p, const mo_tile *tile)
 {
     int per_chunk = 16 / mo_dtype_size(tile->dtype);

@@ -21,8 +21,9 @@ typedef enum {
     MO_TILE_DIRECT  /* no tile: 16 bytes for each lane go to registers, one slab ahead (optimize/direct.h) */
 } mo_tile_copy;
 
-/* A tile in shared memory: rows of `stride` elements, padded to an odd number of 16-byte chunks; boxes are
- * dense: panels of `panel` columns one behind the other, with a swizzle of as many bytes as a row has or none.
+/* A tile in shared memory: rows of `stride` elements, padded to an odd number of 16-byte chunks (twice an odd
+ * number where f32 products read across rows); boxes are dense: panels of `panel` columns one behind the
+ * other, with a swizzle of as many bytes as a row has or none.
  */
 typedef struct {
     int node;        /* iterator, or the value of an intermediate tile */

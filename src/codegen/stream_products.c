@@ -1,6 +1,6 @@
 /* Products over one reduced axis on matrix units, and the row statistics of the loop. Operands that are plain
  * tiles come by ldmatrix; elementwise chains are computed element by element in the fragment layout. 16-bit
- * operands are rounded once; all others are multiplied in f32, as sums of TF32 products (kernels/tile.cuh).
+ * operands are rounded once; all others are multiplied in f32, as sums of TF32 products (mo_mma_f32).
  */
 #include "codegen/stream_gen.h"
 

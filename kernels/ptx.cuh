@@ -374,21 +374,43 @@ MO_DEV void mo_mma_tf32(float (&d)[4], const unsigned (&a)[4], const unsigned (&
 #endif
 }
 
-/* x = hi + lo with both in TF32, to about 22 bits. Truncation keeps hi finite; lo of an infinity is 0. */
+/* x = hi + lo with both in TF32, to 21 bits (the matrix units do not read the last 13 bits of a register).
+ * Truncation keeps hi finite; both are 0 for infinities and NaN. */
 MO_DEV void mo_tf32_split(float x, unsigned &hi, unsigned &lo)
 {
-    hi = mo_as_uint(x) & 0xffffe000u;
-    float rest = x - mo_as_float(hi);
-    lo = (mo_as_uint(x) & 0x7fffffffu) == 0x7f800000u ? 0u : mo_as_uint(rest);
+    float finite = fabsf(x) < mo_as_float(0x7f800000u) ? x : 0.0f;
+    hi = mo_as_uint(finite) & 0xffffe000u;
+    lo = mo_as_uint(finite - mo_as_float(hi)) + 0x1000u;
 }
 
-/* Float product from three TF32 ones, small terms first. */
-MO_DEV void mo_mma_3xtf32(float (&d)[4], const unsigned (&a_hi)[4], const unsigned (&a_lo)[4],
-                          const unsigned (&b_hi)[2], const unsigned (&b_lo)[2])
+/* A fragment of N f32 elements for m16n8k8 in TF32 (the places of mo_mma_tf32). x = high + low, `value` is x
+ * itself, which the matrix units read as high where it is finite. EXACT: x comes from 16 bits and low is 0. */
+template <int N, bool EXACT> struct mo_tf32 {
+    unsigned value[N], high[N], low[N];
+    __device__ __forceinline__ void set(const float (&x)[N])
+    {
+#pragma unroll
+        for (int i = 0; i < N; i++) {
+            value[i] = mo_as_uint(x[i]);
+            mo_tf32_split(x[i], high[i], low[i]);
+        }
+    }
+};
+
+/* acc += a b in f32, by TF32 products: with x = high + low and y = high' + low', x y is
+ *   low high' + high low' + value value'
+ * but for low low', which is below the f32 rounding. Infinities and NaN stand in the third term only, where 0
+ * in another's low cannot meet them. The matrix units truncate their sums: the terms of eight k are added from
+ * 0 on, small ones first, and the accumulator's own addition rounds to nearest. */
+template <bool A_EXACT, bool B_EXACT>
+MO_DEV void mo_mma_f32(float (&acc)[4], const mo_tf32<4, A_EXACT> &a, const mo_tf32<2, B_EXACT> &b)
 {
-    mo_mma_tf32(d, a_lo, b_hi);
-    mo_mma_tf32(d, a_hi, b_lo);
-    mo_mma_tf32(d, a_hi, b_hi);
+    float sum[4] = {};
+    if constexpr (!A_EXACT) mo_mma_tf32(sum, a.low, b.high);
+    if constexpr (!B_EXACT) mo_mma_tf32(sum, a.high, b.low);
+    mo_mma_tf32(sum, a.value, b.value);
+#pragma unroll
+    for (int i = 0; i < 4; i++) acc[i] += sum[i];
 }
 
 /* ---- asynchronous copies, global to shared ---- */

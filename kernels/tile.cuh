@@ -133,6 +133,26 @@ MO_DEV void mo_frag_b2_cols(unsigned (&f0)[2], unsigned (&f1)[2], const T *tile,
     f0[0] = f[0], f0[1] = f[1], f1[0] = f[2], f1[1] = f[3];
 }
 
+/* The A fragment at (p0, k0) of a f32 tile with rows p and columns k: four floats are the 16 bytes that
+ * ldmatrix hands to a quad. */
+template <typename Layout> MO_DEV void mo_tf32_a_rows(float (&x)[4], const float *tile, int p0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    unsigned f[4];
+    mo_ldmatrix_x4(f, tile + Layout::at(p0 + lane % 16, k0 + lane / 16 * 4));
+#pragma unroll
+    for (int i = 0; i < 4; i++) x[i] = mo_as_float(f[i]);
+}
+
+/* The B fragment at (q0, k0) of a f32 tile with rows q and columns k. */
+template <typename Layout> MO_DEV void mo_tf32_b_rows(float (&x)[2], const float *tile, int q0, int k0)
+{
+    int lane = threadIdx.x % 32;
+    unsigned f[2];
+    mo_ldmatrix_x2(f, tile + Layout::at(q0 + lane % 8, k0 + lane / 8 % 2 * 4));
+    x[0] = mo_as_float(f[0]), x[1] = mo_as_float(f[1]);
+}
+
 /* Half h of a fragment register as a float. */
 template <typename T> MO_DEV float mo_frag_get(unsigned pair, int h)
 {

@@ -1,6 +1,7 @@
-/* Products over one reduced axis, on matrix units (16-bit operands) or by FMA (f32), and the row statistics
- * of the loop. Operands that are plain tiles come by ldmatrix; elementwise chains are computed element by
- * element in the fragment layout and rounded once. */
+/* Products over one reduced axis on matrix units, and the row statistics of the loop. Operands that are plain
+ * tiles come by ldmatrix; elementwise chains are computed element by element in the fragment layout. 16-bit
+ * operands are rounded once; all others are multiplied in f32, as sums of TF32 products (mo_mma_f32).
+ */
 #include "codegen/stream_gen.h"
 
 #include "base/status.h"
@@ -418,41 +419,79 @@ static void wgmma_products(products *p)
     wgmma_statistics(p);
 }
 
-/* Operand elements of one k for FMA: two for each fragment of the side. */
-static void fma_operand(products *p, int operand, mo_side side, const char *into)
+/* Is every value of the operand a TF32 number? */
+static bool is_exact(const mo_stream_gen *w, int operand)
 {
-    mo_gen *gen = p->w->gen;
-    mo_gen_line(gen, "#pragma unroll");
-    mo_gen_line(gen, "for (int h = 0; h < 2; h++) {");
-    mo_gen_line(gen, side == MO_SIDE_P ? "const int row = p + g + h * 8;" : "const int row = q + 2 * t + h;");
-    mo_gen_line(gen, "(void)row;");
-    mo_gen_line(gen, "%s[h] = %s;", into,
-                element(p, operand, axis_of(p->w, operand, p->inner), "row", "kk", "0.0f"));
-    mo_gen_line(gen, "}");
+    const mo_tile *tile = mo_stream_gen_tile(w, operand);
+    return tile != NULL && mo_dtype_size(tile->dtype) == 2;
 }
 
-static void fma_p_side(products *p, int first)
+static const char *tf32_type(const mo_stream_gen *w, int operand, mo_side side)
+{
+    return mo_arena_printf(w->gen->arena, "mo_tf32<%d, %s>", side == MO_SIDE_P ? 4 : 2,
+                           is_exact(w, operand) ? "true" : "false");
+}
+
+/* Loads or computes an operand's elements at kk ... kk + 7 and makes fragment `into` of them. */
+static void tf32_fragment(products *p, int operand, mo_side side, const char *into)
 {
     mo_stream_gen *w = p->w;
     mo_gen *gen = w->gen;
-    const char *a = fragment_name(w, operand_of(w, first, MO_SIDE_P));
+    const mo_tile *tile = mo_stream_gen_tile(w, operand);
+    bool is_p = side == MO_SIDE_P;
+    mo_gen_line(gen, "float x[%d];", is_p ? 4 : 2);
+    if (tile != NULL && tile->dtype == MO_F32 && !tile->inner_rows) {
+        mo_gen_line(gen, "mo_tf32_%c_rows<%s>(x, %s, %c, kk);", is_p ? 'a' : 'b',
+                    mo_stream_gen_layout(w, tile), mo_stream_gen_tile_name(w, operand), is_p ? 'p' : 'q');
+    } else {
+        mo_gen_line(gen, "#pragma unroll");
+        mo_gen_line(gen, "for (int r = 0; r < %d; r++) {", is_p ? 4 : 2);
+        mo_gen_line(gen, is_p ? "const int row = p + g + r %% 2 * 8, k = kk + t + r / 2 * 4;"
+                              : "const int row = q + g, k = kk + t + r * 4;");
+        mo_gen_line(gen, "(void)row;");
+        mo_gen_line(gen, "x[r] = %s;",
+                    element(p, operand, axis_of(w, operand, p->inner), "row", "k", "0.0f"));
+        mo_gen_line(gen, "}");
+    }
+    mo_gen_line(gen, "%s.set(x);", into);
+}
+
+/* The fragments of a 16-side operand, each multiplied as soon as it is there. */
+static void tf32_p_side(products *p, int first)
+{
+    mo_stream_gen *w = p->w;
+    mo_gen *gen = w->gen;
+    int operand = operand_of(w, first, MO_SIDE_P);
+    const char *a = fragment_name(w, operand);
     int loops = mo_stream_gen_open_fragments(w, operand_size(w, first, MO_SIDE_P), MO_SIDE_P);
-    mo_gen_line(gen, "float %s[2];", a);
-    fma_operand(p, operand_of(w, first, MO_SIDE_P), MO_SIDE_P, a);
+    mo_gen_line(gen, "%s %s;", tf32_type(w, operand, MO_SIDE_P), a);
+    tf32_fragment(p, operand, MO_SIDE_P, a);
     for (int n = first; n < gen->g->n_nodes; n++) {
-        if (!is_product(p, n) || operand_of(w, n, MO_SIDE_P) != operand_of(w, first, MO_SIDE_P)) continue;
+        if (!is_product(p, n) || operand_of(w, n, MO_SIDE_P) != operand) continue;
         const char *acc = mo_stream_gen_accum_name(w, w->plan.accum_of[n]);
         const char *b = fragment_name(w, operand_of(w, n, MO_SIDE_Q));
         int inner = mo_stream_gen_open_fragments(w, operand_size(w, n, MO_SIDE_Q), MO_SIDE_Q);
         mo_gen_line(gen, "(void)q;");
-        mo_gen_line(gen, "#pragma unroll");
-        mo_gen_line(gen, "for (int c = 0; c < 4; c++) %s[i][j][c] += %s[c / 2] * %s[j][c %% 2];", acc, a, b);
+        mo_gen_line(gen, "mo_mma_f32(%s[i][j], %s, %s[j]);", acc, a, b);
         close_loops(gen, inner);
     }
     close_loops(gen, loops);
 }
 
-static void fma_statistics(products *p)
+static void tf32_q_side(products *p, int first)
+{
+    mo_stream_gen *w = p->w;
+    int operand = operand_of(w, first, MO_SIDE_Q), size = operand_size(w, first, MO_SIDE_Q);
+    const char *f = fragment_name(w, operand);
+    mo_gen_line(w->gen, "%s %s[%d];", tf32_type(w, operand, MO_SIDE_Q), f,
+                mo_stream_gen_warp_fragments(w, size, MO_SIDE_Q));
+    int loops = mo_stream_gen_open_fragments(w, size, MO_SIDE_Q);
+    tf32_fragment(p, operand, MO_SIDE_Q, mo_arena_printf(w->gen->arena, "%s[j]", f));
+    close_loops(w->gen, loops);
+}
+
+/* Statistics that no 16-bit fragments serve: every lane of a quad takes every fourth element of its rows. */
+static void element_statistics(products *p)
 {
     mo_stream_gen *w = p->w;
     mo_gen *gen = w->gen;
@@ -475,37 +514,30 @@ static void fma_statistics(products *p)
     }
 }
 
-static void fma_products(products *p)
+static void tf32_products(products *p)
 {
     mo_stream_gen *w = p->w;
     mo_gen *gen = w->gen;
+    bool pair = w->s->cluster > 1;
     mo_gen_line(gen, "#pragma unroll 4");
     if (p->loop)
-        mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk++) {");
+        mo_gen_line(gen, "for (int kk = 0; kk < SLAB; kk += 8) {");
     else
-        mo_gen_line(gen, "for (int kk = %s; kk < %s; kk += GROUPS%s) {",
-                    w->s->cluster > 1 ? "group * CLUSTER + rank" : "group", p->length,
-                    w->s->cluster > 1 ? " * CLUSTER" : "");
-    for (int n = 0; n < gen->g->n_nodes; n++) {
-        if (!is_product(p, n) || !first_use(p, n, MO_SIDE_Q)) continue;
-        int operand = operand_of(w, n, MO_SIDE_Q), size = operand_size(w, n, MO_SIDE_Q);
-        const char *f = fragment_name(w, operand);
-        mo_gen_line(gen, "float %s[%d][2];", f, mo_stream_gen_warp_fragments(w, size, MO_SIDE_Q));
-        int loops = mo_stream_gen_open_fragments(w, size, MO_SIDE_Q);
-        fma_operand(p, operand, MO_SIDE_Q, mo_arena_printf(gen->arena, "%s[j]", f));
-        close_loops(gen, loops);
-    }
+        mo_gen_line(gen, "for (int kk = %s * 8; kk < %s; kk += GROUPS%s * 8) {",
+                    pair ? "(group * CLUSTER + rank)" : "group", p->length, pair ? " * CLUSTER" : "");
     for (int n = 0; n < gen->g->n_nodes; n++)
-        if (is_product(p, n) && first_use(p, n, MO_SIDE_P)) fma_p_side(p, n);
+        if (is_product(p, n) && first_use(p, n, MO_SIDE_Q)) tf32_q_side(p, n);
+    for (int n = 0; n < gen->g->n_nodes; n++)
+        if (is_product(p, n) && first_use(p, n, MO_SIDE_P)) tf32_p_side(p, n);
     mo_gen_line(gen, "}");
-    fma_statistics(p);
+    element_statistics(p);
 }
 
 void mo_stream_gen_products(mo_stream_gen *w, int inner)
 {
     long long extent = (long long)w->gen->g->axes[inner].extent;
     bool loop = inner == w->s->loop_axis;
-    long long rounded = w->plan.roles.mma ? (extent + 15) / 16 * 16 : extent;
+    long long rounded = (extent + 15) / 16 * 16;
     products p = {
         .w = w, .inner = inner, .loop = loop, .length = mo_arena_printf(w->gen->arena, "%lld", rounded)};
     for (int i = 0; i < w->gen->g->n_nodes; i++)
@@ -515,5 +547,5 @@ void mo_stream_gen_products(mo_stream_gen *w, int inner)
     else if (w->plan.roles.mma)
         mma_products(&p);
     else
-        fma_products(&p);
+        tf32_products(&p);
 }

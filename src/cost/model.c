@@ -35,7 +35,15 @@
 #define IN_FLIGHT_BYTES 98304     /* of one SM that help */
 #define IN_FLIGHT_PS_PER_KB 10850 /* for those beyond */
 #define IN_FLIGHT_WGMMA_PS_PER_KB 2100
-#define REGISTERS_PER_THREAD 60 /* beside the accumulators */
+#define REGISTERS_PER_THREAD 60  /* beside the accumulators */
+/* Products of f32, as sums of TF32 products: for a k16 step and a fragment of the accumulator six mma.k8,
+ * each of which takes the time of a 16-bit mma.k16, and eight additions; for a k16 step five instructions
+ * that split each element, 8 of a lane in a fragment of the 16-side and 4 in one of the 8-side, beside loads
+ * and waits that are not many more. By the constants above that is 3 times a 16-bit step with one fragment
+ * and 6 times one with sixteen. */
+#define TF32_FACTOR 5
+#define TF32_REGISTERS 4 /* that a split fragment of the 8-side takes more than a 16-bit one */
+#define TF32_SUMS 24     /* registers of the 16-side's fragment, and of sums on their way to the accumulators */
 
 #define ROW_START_NS 450  /* beside the launch */
 #define ROW_THREAD_PS 500 /* for each thread of a block */
@@ -79,8 +87,9 @@ static int64_t block_elements(const mo_prim *g, const mo_schedule *s, mo_axes ax
     return product;
 }
 
-/* Shared memory of one slab of an iterator: rows padded to an odd number of 16-byte chunks. */
-static int64_t slab_bytes(const mo_schedule *s, const mo_prim_node *n, int size)
+/* Shared memory of one slab of an iterator: rows padded to an odd number of 16-byte chunks, or twice an odd
+ * number where a product by TF32 reads f32 elements across them. */
+static int64_t slab_bytes(const mo_prim *g, const mo_schedule *s, const mo_prim_node *n, int size)
 {
     int tile = -1;
     MO_FOR_AXES(a, n->axes)
@@ -90,7 +99,9 @@ static int64_t slab_bytes(const mo_schedule *s, const mo_prim_node *n, int size)
     bool inner_rows = tile >= 0 && n->access.stride[tile] == 1 && n->access.stride[s->loop_axis] != 1;
     int64_t rows = inner_rows ? inner : across, cols = inner_rows ? across : inner;
     if (s->copy != MO_COPY_ASYNC) return round_up(rows * cols * size, 1024);
-    return round_up(rows * (divide_up(cols * size, 16) | 1) * 16, 128);
+    int64_t chunks = divide_up(cols * size, 16);
+    bool across_rows = size == 4 && inner_rows && mo_cost_uses_f32(g);
+    return round_up(rows * (across_rows ? (chunks + 1) / 4 * 4 + 2 : chunks | 1) * 16, 128);
 }
 
 static void count_iterator(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s, int node,
@@ -106,9 +117,9 @@ static void count_iterator(const mo_cost_context *c, const mo_prim *g, const mo_
     bool looped = s->loop_axis >= 0 && n->axes >> s->loop_axis & 1u;
     bool direct = s->copy == MO_COPY_DIRECT && (s->p_axis < 0 || !(n->axes >> s->p_axis & 1u));
     if (looped && direct)
-        facts->direct_bytes += slab_bytes(s, n, size);
+        facts->direct_bytes += slab_bytes(g, s, n, size);
     else if (looped)
-        facts->stage_bytes += slab_bytes(s, n, size);
+        facts->stage_bytes += slab_bytes(g, s, n, size);
 }
 
 static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_node *n,
@@ -127,6 +138,9 @@ static void count_product(const mo_prim *g, const mo_schedule *s, const mo_prim_
     if (warps > 0) {
         facts->accumulators += divide_up(p / 16, s->warps_p) * divide_up(q / 8, s->warps_q) * 4;
         facts->shared_bytes += s->groups * q * (p + 4) * 4;
+        if (mo_cost_uses_f32(g))
+            facts->registers =
+                max64(facts->registers, divide_up(q / 8, s->warps_q) * TF32_REGISTERS + TF32_SUMS);
     }
 }
 
@@ -214,7 +228,7 @@ static stream_use use_of(const mo_cost_context *c, const mo_prim *g, const mo_sc
     const mo_device *d = c->device;
     stream_use u;
     u.resident = min64(d->shared_per_sm / (f->shared_bytes + 1024),
-                       65536 / (s->threads * (f->accumulators + REGISTERS_PER_THREAD)));
+                       65536 / (s->threads * (f->accumulators + f->registers + REGISTERS_PER_THREAD)));
     u.resident = max64(min64(u.resident, 2048 / s->threads), 1);
     u.waves = divide_up(f->blocks, u.resident * d->sms);
     u.active = min64(f->blocks, u.resident * d->sms);
@@ -232,7 +246,7 @@ static int64_t overlapping(const mo_cost_context *c, const mo_prim *g, const mo_
                            const mo_kernel_facts *f, const stream_use *u)
 {
     const mo_device *d = c->device;
-    int64_t factor = mo_cost_uses_f32(g) ? 8 : 1, threads = s->threads / s->groups;
+    int64_t factor = mo_cost_uses_f32(g) ? TF32_FACTOR : 1, threads = s->threads / s->groups;
     int64_t copies = s->copy == MO_COPY_ASYNC ? u->iterations * f->stage_bytes / 16 / threads : 0;
     int64_t direct = u->iterations * f->direct_bytes / 16 / threads;
     int64_t reach = max64(u->active * f->stage_bytes * s->groups * u->flying * 1000 / FLIGHT_NS, 1);
@@ -258,7 +272,7 @@ static int64_t overlapping(const mo_cost_context *c, const mo_prim *g, const mo_
 static int64_t missing_registers(const mo_schedule *s, const mo_kernel_facts *f)
 {
     int64_t there = min64(65536 / s->threads / 8 * 8, 255);
-    return max64(f->accumulators + REGISTERS_PER_THREAD - 4 - there, 0);
+    return max64(f->accumulators + f->registers + REGISTERS_PER_THREAD - 4 - there, 0);
 }
 
 static int64_t cost_stream(const mo_cost_context *c, const mo_prim *g, const mo_schedule *s,

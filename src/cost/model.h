@@ -14,6 +14,7 @@ typedef struct {
     int64_t direct_bytes; /* STREAM: the same in registers */
     int64_t shared_bytes; /* STREAM: about */
     int64_t accumulators; /* STREAM: floats for each thread */
+    int64_t registers;    /* STREAM: of fragments, beyond what those of 16-bit products need */
     int64_t flops;        /* of the matrix or f32 units, padding included */
     int64_t pointwise;    /* elementwise operations */
 } mo_kernel_facts;
@@ -38,7 +39,7 @@ int64_t mo_cost_move(const mo_cost_context *context, const mo_program *program, 
 /* Times (ns) that overlap imperfectly: the integer cube root of the sum of their cubes. */
 int64_t mo_cost_overlap(const int64_t *times, int count);
 
-/* Does a product of the graph run in f32, not on the matrix units? */
+/* Does a product of the graph run in f32, not in 16 bits? */
 bool mo_cost_uses_f32(const mo_prim *body);
 
 /* Bytes that must move (each input that is used once, each output once) and the least flops of the graph's

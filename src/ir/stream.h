@@ -26,7 +26,7 @@ typedef struct {
     mo_side *side;        /* LOOP, RESIDENT, TILE operands, STAT: the side of their tile axis */
     bool *late;           /* depends on an accumulator */
     bool *pending;        /* at work while it is analysed */
-    bool mma;             /* all products have 16-bit compute dtypes: matrix units; otherwise FMA */
+    bool mma;             /* all products have one 16-bit compute dtype; otherwise they are f32, by TF32 */
     mo_dtype mma_dtype;
 } mo_stream;
 

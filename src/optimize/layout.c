@@ -64,6 +64,30 @@ mo_layout mo_layout_choose(int cols, mo_dtype dtype, bool box, mo_passes off)
     return choices[best < 0 ? 0 : best];
 }
 
+/* The same for a load of a warp: lane (g, t) reads float g of row t. */
+static int across_conflicts(int stride)
+{
+    int load[BANKS] = {0}, most = 0;
+    for (int lane = 0; lane < 32; lane++) {
+        int times = ++load[(lane % 4 * stride + lane / 4) % BANKS];
+        if (times > most) most = times;
+    }
+    return most;
+}
+
+int mo_layout_across(int cols, mo_passes off)
+{
+    int per_chunk = CHUNK / BANK_BYTES, dense = (cols + per_chunk - 1) / per_chunk * per_chunk;
+    int best = dense, least = CONFLICT_COST * (across_conflicts(dense) - 1);
+    for (int pad = 1; pad < MOST_PADDING && !(off & MO_PASS_LAYOUT); pad++) {
+        int stride = dense + pad * per_chunk, cost = CONFLICT_COST * (across_conflicts(stride) - 1) + pad;
+        if (cost >= least) continue;
+        best = stride;
+        least = cost;
+    }
+    return best;
+}
+
 /* The same for one store of a warp: lane (g, t) holds columns 2t and 2t + 1 of row g of a C fragment. */
 static int store_conflicts(int stride, bool along)
 {

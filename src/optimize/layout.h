@@ -35,6 +35,9 @@ int mo_layout_cost(int cols, mo_dtype dtype, const mo_layout *layout);
 /* The cheapest choice, the first of several. */
 mo_layout mo_layout_choose(int cols, mo_dtype dtype, bool box, mo_passes off);
 
+/* Rows of floats that the lanes of a fragment read across (TF32 products): the stride, by the same costs. */
+int mo_layout_across(int cols, mo_passes off);
+
 /* Rows of an exchange buffer of floats: the stride, at least `size` (a multiple of 16), at which the stores
  * of a warp's C fragments meet in as few banks as possible. `along`: the columns of a fragment run along the
  * rows, and a thread stores two at once. */

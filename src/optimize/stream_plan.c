@@ -46,6 +46,11 @@ static bool used_as_operand(const planner *p, int node)
 /* How the tile lies: by the layout pass. */
 static void lay(const planner *p, mo_tile *tile)
 {
+    if (tile->dtype == MO_F32 && tile->inner_rows && !p->plan->roles.mma) {
+        tile->stride = mo_layout_across(tile->cols, p->context->off);
+        tile->panel = tile->cols;
+        return;
+    }
     mo_layout layout = mo_layout_choose(tile->cols, tile->dtype, tile->copy == MO_TILE_BOX, p->context->off);
     tile->stride = layout.stride;
     tile->panel = layout.panel;

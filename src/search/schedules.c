@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define MAX_ACCUMULATORS 128 /* floats in each thread */
+#define MAX_F32_ACCUMULATORS 64 /* of f32 products, whose fragments take three times the registers */
 
 typedef struct {
     mo_arena *arena;
@@ -268,7 +269,7 @@ static void offer_stream(enumeration *e, const mo_schedule *s)
     int64_t grid[3];
     if (!mo_stream_grid(e->body, s, grid)) return;
     mo_kernel_facts facts = mo_cost_facts(e->context, e->body, s);
-    if (facts.accumulators > MAX_ACCUMULATORS) return;
+    if (facts.accumulators > (mo_cost_uses_f32(e->body) ? MAX_F32_ACCUMULATORS : MAX_ACCUMULATORS)) return;
     if (s->cluster > 1 && !cluster_fits(e, s, &facts)) return;
     if (facts.shared_bytes > e->context->device->shared_per_block) {
         e->too_large++;

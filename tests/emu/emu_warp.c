@@ -1,6 +1,8 @@
 /* Warp-wide data exchange and matrix products, by the fragment layouts of the PTX manual. */
 #include "emu_internal.h"
 
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- shuffles and votes ---- */
@@ -135,7 +137,23 @@ static void gather8(thread **lanes, double a[16][16], double b[16][8])
     }
 }
 
-/* Products and sums in double, one rounding: better than the hardware, which keeps a few guard bits. */
+/* d + the sum of a[k] b[k] as the hardware adds: summands are aligned to the largest one and cut off one bit
+ * behind f32, and so is the sum. */
+static float truncated_sum(float d, const double *a, double (*b)[8], unsigned column, unsigned depth)
+{
+    double summand[17] = {(double)d}, sum = (double)d;
+    int largest = INT_MIN;
+    for (unsigned k = 0; k < depth; k++) sum += summand[k + 1] = a[k] * b[k][column];
+    if (!isfinite(sum) || sum == 0.0) return (float)sum;
+    for (unsigned k = 0; k <= depth; k++)
+        if (summand[k] != 0.0 && ilogb(summand[k]) > largest) largest = ilogb(summand[k]);
+    sum = 0.0;
+    for (unsigned k = 0; k <= depth; k++) sum += ldexp(trunc(ldexp(summand[k], 24 - largest)), largest - 24);
+    return sum == 0.0 ? 0.0f : (float)ldexp(trunc(ldexp(sum, 23 - ilogb(sum))), ilogb(sum) - 23);
+}
+
+/* 16 bits: products and sums in double, one rounding, which is better than the hardware. TF32 stands for f32,
+ * where the difference would show. */
 static void run_mma(mo_emu *emu, thread **lanes)
 {
     double a[16][16], b[16][8];
@@ -152,7 +170,8 @@ static void run_mma(mo_emu *emu, thread **lanes)
         for (unsigned column = 0; column < 8; column++) {
             float *d = ((const mma_args *)lanes[4 * (row % 8) + column / 2]->args)->d;
             unsigned i = column % 2 + 2 * (row / 8);
-            d[i] = (float)((double)d[i] + sum[column]);
+            d[i] = kind == MO_EMU_MMA_TF32 ? truncated_sum(d[i], a[row], b, column, depth)
+                                           : (float)((double)d[i] + sum[column]);
         }
     }
     emu->counts.mmas++;

@@ -122,7 +122,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) products(const unsigned *i
 {
     float x[12], d[4];
     for (int i = 0; i < 12; i++) x[i] = mo_as_float(in[i * THREADS + threadIdx.x]);
-    unsigned a[4], b[2], a_hi[4], a_lo[4], b_hi[2], b_lo[2];
+    unsigned a[4], b[2];
     for (int i = 0; i < 4; i++) d[i] = x[i];
     for (int i = 0; i < 4; i++) a[i] = mo_pack<mo_half>(x[2 * i], x[2 * i + 1]);
     for (int i = 0; i < 2; i++) b[i] = mo_pack<mo_half>(x[8 + 2 * i], x[9 + 2 * i]);
@@ -141,9 +141,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) products(const unsigned *i
     mo_mma_tf32(d, a, b);
     for (int i = 0; i < 4; i++) put(out, 8 + i, d[i]);
     for (int i = 0; i < 4; i++) d[i] = x[i];
-    for (int i = 0; i < 4; i++) mo_tf32_split(x[i], a_hi[i], a_lo[i]);
-    for (int i = 0; i < 2; i++) mo_tf32_split(x[8 + i], b_hi[i], b_lo[i]);
-    mo_mma_3xtf32(d, a_hi, a_lo, b_hi, b_lo);
+    mo_tf32<4, false> left;
+    mo_tf32<2, false> right;
+    left.set({x[0], x[1], x[2], x[3]});
+    right.set({x[8], x[9]});
+    mo_mma_f32(d, left, right);
     for (int i = 0; i < 4; i++) put(out, 12 + i, d[i]);
 }
 

@@ -119,3 +119,16 @@ Test(layout, exchange_rows)
         cr_assert_eq(mo_layout_exchange(size, true, 0), size + 8);
     }
 }
+
+/* Lane (g, t) reads float g of row t: four rows of eight floats lie in 32 banks. */
+Test(layout, floats_read_across_rows_meet_in_no_bank)
+{
+    for (int cols = 8; cols <= 256; cols += 8) {
+        int stride = mo_layout_across(cols, 0), taken[32] = {0};
+        cr_assert_geq(stride, cols);
+        cr_assert_lt(stride, cols + 32);
+        for (int t = 0; t < 4; t++)
+            for (int g = 0; g < 8; g++) cr_assert_eq(taken[(t * stride + g) % 32]++, 0, "%d columns", cols);
+        cr_assert_eq(mo_layout_across(cols, MO_PASS_LAYOUT), cols);
+    }
+}

@@ -29,7 +29,7 @@ typedef struct {
 typedef struct {
     const char *kernel; /* extern "C" name */
     unsigned grid[3], cluster[3], block[3];
-    bool early; /* starts while the kernel before it ends, and waits for that itself */
+    bool early;            /* starts while the kernel before it ends, and waits for that itself */
     unsigned shared_bytes; /* dynamic shared memory */
     int n_args;            /* pointers, then tensor maps */
     mo_arg *args;

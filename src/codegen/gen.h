@@ -66,8 +66,8 @@ const char *mo_gen_tensor(mo_gen *gen, int tensor); /* symbol */
 /* Opens the kernel: signature with one parameter for each tensor it touches (reads first). */
 void mo_gen_open_kernel(mo_gen *gen);
 
-/* Lets an sm_90 kernel start early: called before mo_gen_open_kernel, and where it may first touch memory. What
- * stands between the two (barriers, indices) overlaps the end of the kernel before. */
+/* Lets an sm_90 kernel start early: called before mo_gen_open_kernel, and where it may first touch memory.
+ * What stands between the two (barriers, indices) overlaps the end of the kernel before. */
 void mo_gen_start_early(mo_gen *gen);
 void mo_gen_wait_for_others(mo_gen *gen);
 

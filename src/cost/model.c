@@ -23,19 +23,20 @@
 #define ISSUE_PS_PER_ACC 810
 #define ISSUE_PS_PER_COPY 10380
 #define ISSUE_PS_PER_DIRECT 80000
-#define WGMMA_SLAB_NS 150         /* from a slab that has come to one that is free */
-#define WGMMA_PS_PER_ACC 610      /* a k16 step of a warp group, for each accumulator of a thread */
-#define EXCHANGE_PS 26            /* of an accumulator of a block through shared memory, behind the loop */
-#define CLUSTER_NS 1372           /* two cluster barriers */
-#define CLUSTER_PS 160            /* of an accumulator that a pair of blocks exchanges */
-#define PARTS_NS 1400             /* sums to device memory, a counter, and back */
-#define PARTS_PS 40               /* of an accumulator that one block leaves for another */
-#define CROWDED_READS 2      /* of what all blocks ask for at once: times what L2 takes; less, the more iterations */
+#define WGMMA_SLAB_NS 150    /* from a slab that has come to one that is free */
+#define WGMMA_PS_PER_ACC 610 /* a k16 step of a warp group, for each accumulator of a thread */
+#define EXCHANGE_PS 26       /* of an accumulator of a block through shared memory, behind the loop */
+#define CLUSTER_NS 1372      /* two cluster barriers */
+#define CLUSTER_PS 160       /* of an accumulator that a pair of blocks exchanges */
+#define PARTS_NS 1400        /* sums to device memory, a counter, and back */
+#define PARTS_PS 40          /* of an accumulator that one block leaves for another */
+#define CROWDED_READS \
+    2 /* of what all blocks ask for at once: times what L2 takes; less, the more iterations */
 #define SPILL_PS 27900            /* for each step and missing register */
 #define IN_FLIGHT_BYTES 98304     /* of one SM that help */
 #define IN_FLIGHT_PS_PER_KB 10850 /* for those beyond */
 #define IN_FLIGHT_WGMMA_PS_PER_KB 2100
-#define REGISTERS_PER_THREAD 60  /* beside the accumulators */
+#define REGISTERS_PER_THREAD 60 /* beside the accumulators */
 /* Products of f32, as sums of TF32 products: for a k16 step and a fragment of the accumulator six mma.k8,
  * each of which takes the time of a 16-bit mma.k16, and eight additions; for a k16 step five instructions
  * that split each element, 8 of a lane in a fragment of the 16-side and 4 in one of the 8-side, beside loads
@@ -43,7 +44,7 @@
  * and 6 times one with sixteen. */
 #define TF32_FACTOR 5
 #define TF32_REGISTERS 4 /* that a split fragment of the 8-side takes more than a 16-bit one */
-#define TF32_SUMS 24     /* registers of the 16-side's fragment, and of sums on their way to the accumulators */
+#define TF32_SUMS 24 /* registers of the 16-side's fragment, and of sums on their way to the accumulators */
 
 #define ROW_START_NS 450  /* beside the launch */
 #define ROW_THREAD_PS 500 /* for each thread of a block */

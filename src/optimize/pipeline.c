@@ -16,7 +16,8 @@ int mo_pipeline_stream(bool boxes, mo_passes off, mo_pipeline choices[MO_PIPELIN
 
 int mo_pipeline_wgmma(mo_passes off, mo_pipeline choices[MO_PIPELINE_CHOICES])
 {
-    if (off & (MO_PASS_PIPELINE | MO_PASS_LAYOUT)) return 0; /* no boxes, or none that the matrix units read */
+    if (off & (MO_PASS_PIPELINE | MO_PASS_LAYOUT))
+        return 0; /* no boxes, or none that the matrix units read */
     for (int i = 0; i < 4; i++) choices[i] = (mo_pipeline){MO_COPY_TENSOR, i + 1};
     return 4;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define MAX_ACCUMULATORS 128 /* floats in each thread */
+#define MAX_ACCUMULATORS 128    /* floats in each thread */
 #define MAX_F32_ACCUMULATORS 64 /* of f32 products, whose fragments take three times the registers */
 
 typedef struct {

@@ -1,7 +1,8 @@
 #include "abstract/store.h"
+#include "base/decimal.h"
 #include "base/status.h"
 
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,26 +71,10 @@ static uint64_t gcd(uint64_t a, uint64_t b)
 /* The shortest decimal of |value| as a fraction in lowest terms; false if it needs more than 64 bits. */
 static bool as_fraction(double value, uint64_t *top, uint64_t *bottom)
 {
-    char text[40];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*e", digits - 1, value);
-        if (strtod(text, NULL) == value) break;
-    }
-    *top = 0;
+    mo_decimal decimal = mo_decimal_shortest(fabs(value));
+    int exponent = decimal.exponent;
+    *top = decimal.digits;
     *bottom = 1;
-    const char *c = text;
-    bool fraction = false;
-    int exponent = 0;
-    for (; *c && *c != 'e'; c++) {
-        if (*c == '-') continue;
-        if (*c < '0' || *c > '9') { /* the radix character */
-            fraction = true;
-            continue;
-        }
-        *top = *top * 10 + (uint64_t)(*c - '0');
-        exponent -= fraction;
-    }
-    exponent += atoi(c + 1);
     for (; exponent > 0; exponent--)
         if (__builtin_mul_overflow(*top, 10u, top)) return false;
     for (; exponent < 0; exponent++) {

@@ -41,6 +41,9 @@ enum {
 
 enum { MO_LEVEL_T = 1, MO_LEVEL_B = 2, MO_LEVEL_K = 4, MO_LEVEL_KBT = 7 };
 
+/* sqrt(2/pi) in the tanh form of gelu, as people write it. */
+#define MO_GELU_ROOT 0.7978845608028654
+
 typedef struct {
     const char *name;
     int min_inputs, max_inputs;

@@ -1,10 +1,10 @@
 /* Drawing of fields, ring arithmetic, roots and order. The functions of single operators: field_ops.c. */
 #include "verify/field.h"
 
+#include "base/decimal.h"
 #include "base/status.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <stddef.h>
@@ -19,51 +19,7 @@
 #define PRIME_TRIES 20000
 #define ORDER_TRIES 4000000
 
-/* A finite number is digits * 10^exponent, by the shortest decimal that reads back. */
-typedef struct {
-    uint64_t digits;
-    int exponent;
-} decimal;
-
-/* The common case without printing: quotients of small integers by exact powers of ten are rounded once, so
- * the first that gives back the number is its shortest decimal. */
-static bool short_decimal(double magnitude, decimal *d)
-{
-    double ten = 1.0;
-    for (int places = 0; places <= 22; places++, ten *= 10.0) {
-        double digits = rint(magnitude * ten);
-        if (digits >= 0x1p50) return false;
-        if (digits / ten != magnitude) continue;
-        *d = (decimal){(uint64_t)digits, -places};
-        return true;
-    }
-    return false;
-}
-
-static decimal shortest_decimal(double magnitude)
-{
-    decimal d = {0, 0};
-    if (short_decimal(magnitude, &d)) return d;
-    char text[40];
-    for (int precision = 0; precision <= 16; precision++) {
-        snprintf(text, sizeof text, "%.*e", precision, magnitude);
-        if (strtod(text, NULL) == magnitude) break;
-    }
-    const char *s = text;
-    bool fraction = false;
-    for (; *s != 'e' && *s != '\0'; s++) {
-        if (*s < '0' || *s > '9') {
-            fraction = true;
-            continue;
-        }
-        d.digits = d.digits * 10 + (uint64_t)(*s - '0');
-        d.exponent -= fraction ? 1 : 0;
-    }
-    if (*s == 'e') d.exponent += atoi(s + 1);
-    return d;
-}
-
-static uint32_t constant_part(const mo_modulus *m, decimal d, bool negative)
+static uint32_t constant_part(const mo_modulus *m, mo_decimal d, bool negative)
 {
     uint32_t ten = mo_mod_power(m, 10, (uint32_t)abs(d.exponent));
     if (d.exponent < 0) ten = mo_mod_inverse(m, ten);
@@ -74,7 +30,7 @@ static uint32_t constant_part(const mo_modulus *m, decimal d, bool negative)
 mo_fval mo_field_constant(const mo_field *f, double number)
 {
     MO_CHECK(isfinite(number));
-    decimal d = shortest_decimal(fabs(number));
+    mo_decimal d = mo_decimal_shortest(fabs(number));
     bool negative = signbit(number) && d.digits != 0;
     mo_fval v = {constant_part(&f->p, d, negative), constant_part(&f->q, d, negative), 0, f->parts};
     if (f->r.prime != 0) v.r = constant_part(&f->r, d, negative);
@@ -146,7 +102,7 @@ static int magnitudes(const double *constants, int n, double *sorted, int *hard)
         memmove(sorted + at + 1, sorted + at, sizeof *sorted * (size_t)(count - at));
         sorted[at] = value;
         count++;
-        uint64_t rest = shortest_decimal(value).digits;
+        uint64_t rest = mo_decimal_shortest(value).digits;
         for (uint64_t prime = 2; prime < 8; prime++)
             while (rest % prime == 0) rest /= prime;
         *hard += rest != 1 ? 1 : 0;

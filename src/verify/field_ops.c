@@ -66,7 +66,7 @@ static mo_fval hyperbolic(const mo_field *f, mo_fval x)
 static mo_fval gelu_tanh(const mo_field *f, mo_fval x)
 {
     mo_fval inner = mo_field_mul(f, mo_field_constant(f, 0.044715), power(f, x, 3));
-    inner = mo_field_mul(f, mo_field_constant(f, 0.7978845608028654), mo_field_add(f, x, inner));
+    inner = mo_field_mul(f, mo_field_constant(f, MO_GELU_ROOT), mo_field_add(f, x, inner));
     mo_fval outer = mo_field_add(f, one(f), hyperbolic(f, inner));
     return mo_field_mul(f, mo_field_mul(f, mo_field_constant(f, 0.5), x), outer);
 }

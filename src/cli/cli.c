@@ -109,11 +109,11 @@ static mo_status compare(mo_arena *arena, const mo_options *options, const mo_pr
     if (mo_parse_is_mugraph(arena, file.text, file.length)) {
         mo_mugraph *graph;
         status = mo_parse_mugraph(arena, program, file.name, file.text, file.length, &graph, error);
-        return status == MO_OK ? mo_verify_mugraph_answer(options, program, graph, answer_text) : status;
+        return status == MO_OK ? mo_verify_mugraph_answer(options, program, graph, log, answer_text) : status;
     }
     mo_program *other;
     status = parse_program(arena, &file, log, &other, error);
-    return status == MO_OK ? mo_verify_answer(options, program, other, answer_text, error) : status;
+    return status == MO_OK ? mo_verify_answer(options, program, other, log, answer_text, error) : status;
 }
 
 static mo_status verify(mo_arena *arena, const mo_options *options, const mo_program *program, mo_log *log,

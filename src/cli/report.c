@@ -128,7 +128,7 @@ static void write_verify(mo_json_writer *w, const mo_outcome *outcome)
 {
     const mo_verify_report *e = &outcome->search.equivalence[outcome->profile.winner];
     mo_json_write_object(w, "verify");
-    mo_json_write_string(w, "equivalence", "tested");
+    mo_json_write_string(w, "equivalence", e->proved ? "proved" : "tested");
     if (e->delta >= 0)
         mo_json_write_double(w, "delta", e->delta);
     else

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/pool.h"
 #include "cli/outcome.h"
+#include "cli/prove.h"
 #include "cli/signals.h"
 #include "codegen/limits.h"
 #include "ir/mugraph_json.h"
@@ -322,7 +323,11 @@ static mo_status confirm_winner(run *r, mo_error *error)
         mo_equiv verdict =
             mo_verify_mugraph(outcome->program, outcome->search.candidates[w], &options, &report);
         if (verdict == MO_EQUAL_TESTED) outcome->search.equivalence[w] = report;
-        if (verdict != MO_DIFFERENT) return MO_OK;
+        if (verdict != MO_DIFFERENT) {
+            outcome->search.equivalence[w].proved =
+                mo_prove_and_tell(outcome->program, outcome->search.candidates[w], NULL, r->log);
+            return MO_OK;
+        }
         outcome->profile.outcomes[w].status = MO_PROFILE_NUMERIC_FAILURE;
         outcome->profile.outcomes[w].why = "differs from the program at its own shape";
         outcome->profile.winner = next_winner(outcome);

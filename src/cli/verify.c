@@ -1,5 +1,6 @@
 #include "cli/verify.h"
 
+#include "cli/prove.h"
 #include "verify/equiv.h"
 
 #include <string.h>
@@ -76,36 +77,44 @@ static mo_verify_options wanted(const mo_options *options)
 static mo_status answer(mo_str *out, const mo_program *program, mo_equiv verdict,
                         const mo_verify_report *report)
 {
-    switch (verdict) {
-    case MO_EQUAL_TESTED:
-        if (report->delta >= 0)
-            mo_str_printf(out, "tested (delta %.3g)\n", report->delta);
-        else
-            mo_str_add(out, "tested (delta null)\n");
-        return MO_OK;
-    case MO_DIFFERENT: add_difference(out, program, report); return MO_ERR_NUMERIC;
-    case MO_UNDECIDED: break;
+    if (verdict == MO_DIFFERENT) {
+        add_difference(out, program, report);
+        return MO_ERR_NUMERIC;
     }
-    mo_str_printf(out, "undecided: %s\n", report->reason == NULL ? "no reason was given" : report->reason);
-    return MO_ERR_UNDECIDED;
+    if (report->proved) {
+        mo_str_add(out, "proved\n");
+        return MO_OK;
+    }
+    if (verdict == MO_UNDECIDED) {
+        mo_str_printf(out, "undecided: %s\n",
+                      report->reason == NULL ? "no reason was given" : report->reason);
+        return MO_ERR_UNDECIDED;
+    }
+    if (report->delta >= 0)
+        mo_str_printf(out, "tested (delta %.3g)\n", report->delta);
+    else
+        mo_str_add(out, "tested (delta null)\n");
+    return MO_OK;
 }
 
 mo_status mo_verify_answer(const mo_options *options, const mo_program *program, const mo_program *other,
-                           mo_str *out, mo_error *error)
+                           mo_log *log, mo_str *out, mo_error *error)
 {
     mo_status status = check_interface(program, other, error);
     if (status != MO_OK) return status;
     mo_verify_options asked = wanted(options);
     mo_verify_report report = {0};
     mo_equiv verdict = mo_verify_programs(program, other, &asked, &report);
+    if (verdict != MO_DIFFERENT) report.proved = mo_prove_and_tell(program, NULL, other, log);
     return answer(out, program, verdict, &report);
 }
 
 mo_status mo_verify_mugraph_answer(const mo_options *options, const mo_program *program,
-                                   const mo_mugraph *graph, mo_str *out)
+                                   const mo_mugraph *graph, mo_log *log, mo_str *out)
 {
     mo_verify_options asked = wanted(options);
     mo_verify_report report = {0};
     mo_equiv verdict = mo_verify_mugraph(program, graph, &asked, &report);
+    if (verdict != MO_DIFFERENT) report.proved = mo_prove_and_tell(program, graph, NULL, log);
     return answer(out, program, verdict, &report);
 }

@@ -152,7 +152,24 @@ int mo_affine_below(const mo_affine *a, int64_t bound, mo_split_need *need)
     return -1;
 }
 
-void mo_affine_print(mo_str *out, const mo_affine *a)
+#define SMALL_NUMBERS 64
+
+void mo_var_print(mo_str *out, mo_var_names *names, mo_var var)
+{
+    int at = 0;
+    if (var.number < SMALL_NUMBERS) {
+        mo_str_printf(out, "i%u", var.number);
+        return;
+    }
+    while (at < names->n && !mo_var_same(names->var[at], var)) at++;
+    if (at == names->n && names->n < MO_NAMED_VARS) names->var[names->n++] = var;
+    if (at < names->n)
+        mo_str_printf(out, "k%d", at);
+    else
+        mo_str_printf(out, "i%u", var.number);
+}
+
+void mo_affine_print(mo_str *out, mo_var_names *names, const mo_affine *a)
 {
     bool first = true;
     for (int i = 0; i < a->n; i++) {
@@ -161,7 +178,7 @@ void mo_affine_print(mo_str *out, const mo_affine *a)
         if (first && factor < 0) mo_str_add(out, "-");
         int64_t size = factor < 0 ? -factor : factor;
         if (size != 1) mo_str_printf(out, "%lld*", (long long)size);
-        mo_str_printf(out, "i%u", a->term[i].var.number);
+        mo_var_print(out, names, a->term[i].var);
         first = false;
     }
     if (first)

@@ -70,7 +70,17 @@ bool mo_affine_divide(const mo_affine *a, int64_t divisor, mo_affine *quotient, 
 /* Is a < bound for all values of the variables (1), for none (0)? -1: for some; *need says what to split. */
 int mo_affine_below(const mo_affine *a, int64_t bound, mo_split_need *need);
 
-/* "64*i1+i2-3" */
-void mo_affine_print(mo_str *out, const mo_affine *a);
+/* Names of variables in a text: those with small numbers are i0, i1, ..., others k0, k1, ... as they come. */
+#define MO_NAMED_VARS 48
+
+typedef struct {
+    int n;
+    mo_var var[MO_NAMED_VARS];
+} mo_var_names;
+
+void mo_var_print(mo_str *out, mo_var_names *names, mo_var var);
+
+/* "64*i1+k0-3" */
+void mo_affine_print(mo_str *out, mo_var_names *names, const mo_affine *a);
 
 #endif

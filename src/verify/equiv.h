@@ -28,6 +28,7 @@ typedef struct {
 #define MO_VERIFY_AXES 32
 
 typedef struct {
+    bool proved;        /* set by who has a proof (proof.h): the test itself proves nothing */
     const char *reason; /* UNDECIDED: why (static text) */
     double delta;       /* < 0: no bound holds */
     int rounds;

@@ -123,6 +123,6 @@ const mo_normal *mo_normal_substitute(mo_normals *s, const mo_normal *a, mo_var 
 bool mo_normal_equal(mo_normals *s, const mo_normal *a, const mo_normal *b);
 
 /* One line of text. `program` gives the names of the inputs. */
-void mo_normal_print(mo_str *out, const mo_program *program, const mo_normal *a);
+void mo_normal_print(mo_str *out, const mo_program *program, mo_var_names *names, const mo_normal *a);
 
 #endif

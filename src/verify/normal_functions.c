@@ -154,7 +154,7 @@ static bool numbers(const mo_normal *a, mo_rational *value)
     return true;
 }
 
-const mo_normal *mo_normal_maximum(mo_normals *s, const mo_normal *a, const mo_normal *b)
+static const mo_normal *plain_maximum(mo_normals *s, const mo_normal *a, const mo_normal *b)
 {
     if (a == NULL || b == NULL) return NULL;
     const mo_normal *difference = mo_normal_sub(s, a, b);
@@ -166,11 +166,83 @@ const mo_normal *mo_normal_maximum(mo_normals *s, const mo_normal *a, const mo_n
     return max_of_set(s, &set);
 }
 
+static const mo_normal *negated(mo_normals *s, const mo_normal *a)
+{
+    return mo_normal_scale(s, a, minus_one);
+}
+
+static const mo_normal *plain_minimum(mo_normals *s, const mo_normal *a, const mo_normal *b)
+{
+    return negated(s, plain_maximum(s, negated(s, a), negated(s, b)));
+}
+
+/* The term -c max(0, ...) with a c above 0, if there is one and no other maximum: `a` is a minimum. */
+static const mo_term *minimum_in(const mo_normal *a)
+{
+    const mo_term *found = NULL;
+    for (int i = 0; i < a->n; i++) {
+        const mo_term *t = &a->terms[i];
+        bool has_max = false;
+        for (int j = 0; j < t->n_factors; j++) has_max = has_max || t->factors[j].atom->kind == MO_ATOM_MAX;
+        if (!has_max) continue;
+        bool plain = t->n_bound == 0 && t->n_factors == 1 && mo_rational_is(t->factors[0].power, 1);
+        if (!plain || t->coefficient.num > 0 || found != NULL) return NULL;
+        found = t;
+    }
+    return found;
+}
+
+/* max(b, min(u, v, ...)) = min(max(b, u), max(b, v), ...): minima stand outside. */
+static const mo_normal *over_minimum(mo_normals *s, const mo_normal *a, const mo_term *minimum,
+                                     const mo_normal *b)
+{
+    const mo_atom *atom = minimum->factors[0].atom;
+    const mo_normal *rest = mo_normal_sub(s, a, mo_normal_from_term(s, minimum));
+    const mo_normal *result = mo_normal_maximum(s, rest, b);
+    for (int i = 0; i < atom->n_args; i++) {
+        const mo_normal *u = mo_normal_add(s, rest, mo_normal_scale(s, atom->args[i], minimum->coefficient));
+        result = plain_minimum(s, result, mo_normal_maximum(s, u, b));
+    }
+    return result;
+}
+
+/* |c x y| = c |x| |y| for a single term; NULL where it is no product. */
+static const mo_normal *absolute_product(mo_normals *s, const mo_normal *a)
+{
+    if (a->n != 1 || a->terms[0].n_bound > 0 || a->terms[0].n_factors < 1) return NULL;
+    const mo_term *t = &a->terms[0];
+    if (t->n_factors == 1 && mo_rational_is(t->factors[0].power, 1) &&
+        t->factors[0].atom->kind == MO_ATOM_INPUT)
+        return NULL;
+    mo_rational size = t->coefficient;
+    if (size.num < 0) size.num = -size.num;
+    const mo_normal *result = mo_normal_number(s, size);
+    for (int i = 0; i < t->n_factors; i++) {
+        const mo_factor *f = &t->factors[i];
+        bool signless = f->atom->kind == MO_ATOM_EXP || f->atom->kind == MO_ATOM_MAX ||
+                        f->atom->kind == MO_ATOM_PRIME || f->power.den % 2 == 0 || f->power.num % 2 == 0;
+        const mo_normal *x = mo_normal_atom(s, f->atom, signless ? f->power : one);
+        if (!signless && t->n_factors == 1 && mo_rational_is(f->power, 1)) return NULL;
+        if (!signless) x = mo_normal_power(s, mo_normal_maximum(s, x, negated(s, x)), f->power);
+        result = mo_normal_mul(s, result, x);
+    }
+    return result;
+}
+
+const mo_normal *mo_normal_maximum(mo_normals *s, const mo_normal *a, const mo_normal *b)
+{
+    if (a == NULL || b == NULL) return NULL;
+    const mo_term *minimum = minimum_in(a);
+    if (minimum != NULL) return over_minimum(s, a, minimum, b);
+    minimum = minimum_in(b);
+    if (minimum != NULL) return over_minimum(s, b, minimum, a);
+    const mo_normal *product = negated(s, a) == b ? absolute_product(s, a) : NULL;
+    return product != NULL || s->failed != NULL ? product : plain_maximum(s, a, b);
+}
+
 const mo_normal *mo_normal_minimum(mo_normals *s, const mo_normal *a, const mo_normal *b)
 {
-    const mo_normal *max =
-        mo_normal_maximum(s, mo_normal_scale(s, a, minus_one), mo_normal_scale(s, b, minus_one));
-    return mo_normal_scale(s, max, minus_one);
+    return plain_minimum(s, a, b);
 }
 
 /* ---- largest over variables ---- */

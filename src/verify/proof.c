@@ -183,12 +183,12 @@ void mo_proof_free(mo_proof *proof)
 
 /* ---- for people ---- */
 
-static void print_index(mo_str *out, const mo_affine *index, int n)
+static void print_index(mo_str *out, mo_var_names *names, const mo_affine *index, int n)
 {
     mo_str_add(out, "[");
     for (int i = 0; i < n; i++) {
         if (i > 0) mo_str_add(out, ",");
-        mo_affine_print(out, &index[i]);
+        mo_affine_print(out, names, &index[i]);
     }
     mo_str_add(out, "]");
 }
@@ -196,14 +196,15 @@ static void print_index(mo_str *out, const mo_affine *index, int n)
 static void print_claim(mo_str *out, const mo_program *program, const mo_mugraph *graph,
                         const mo_program *other, const mo_claim *c)
 {
+    mo_var_names names = {0};
     if (c->kind == MO_CLAIM_PROGRAM) mo_str_printf(out, "  program: %s", program->tensors[c->value].name);
     if (c->kind == MO_CLAIM_OTHER) mo_str_printf(out, "  other: %s", other->tensors[c->value].name);
     if (c->kind == MO_CLAIM_TENSOR) mo_str_printf(out, "  graph: %s@", graph->tensors[c->value].symbol);
     if (c->kind == MO_CLAIM_NODE)
         mo_str_printf(out, "  graph: %s %%%d", graph->kernels[c->kernel].name, c->value);
-    print_index(out, c->index, c->n);
+    print_index(out, &names, c->index, c->n);
     mo_str_add(out, " = ");
-    mo_normal_print(out, program, c->form);
+    mo_normal_print(out, program, &names, c->form);
     mo_str_add(out, "\n");
 }
 
@@ -216,12 +217,13 @@ void mo_proof_print(mo_str *out, const mo_program *program, const mo_mugraph *gr
     }
     for (int i = 0; i < proof->n_cases; i++) {
         const mo_proof_case *c = &proof->cases[i];
+        mo_var_names names = {0};
         mo_str_printf(out, "proved: %s", program->tensors[program->outputs[c->output]].name);
-        print_index(out, c->index, c->n);
+        print_index(out, &names, c->index, c->n);
         mo_str_add(out, " is on both sides\n    ");
-        mo_normal_print(out, program, c->left->form);
+        mo_normal_print(out, program, &names, c->left->form);
         if (c->left->form != c->right->form) mo_str_add(out, "\n  which over common denominators is\n    ");
-        if (c->left->form != c->right->form) mo_normal_print(out, program, c->right->form);
+        if (c->left->form != c->right->form) mo_normal_print(out, program, &names, c->right->form);
         mo_str_add(out, "\n");
     }
     mo_str_add(out, "steps:\n");

@@ -2,6 +2,7 @@
  * cannot tell apart may be called different. */
 #include "programs.h"
 #include "verify/equiv.h"
+#include "verify/proof.h"
 #include "verify/inputs.h"
 #include "verify/oracle.h"
 #include "verify/prim_float.h"
@@ -68,7 +69,7 @@ typedef struct {
     mo_arena *arena;
     const mo_program *program;
     double **inputs[DRAWS], *reference[DRAWS];
-    int64_t undecided, equal, different;
+    int64_t undecided, equal, different, proved;
 } corpus;
 
 static int64_t elements(const mo_program *program, int tensor)
@@ -139,6 +140,10 @@ static void judge(corpus *c, const mo_mugraph *graph, const char *what, const ch
     mo_verify_report report;
     mo_equiv verdict = mo_verify_mugraph(c->program, graph, &options, &report);
     int truth = arbiter(c, graph);
+    mo_proof *proof = mo_prove_mugraph(c->program, graph);
+    if (truth == 1) cr_expect_not(proof->proved, "%s: %s at %d was proved", what, mutation, node);
+    c->proved += truth == 0 && proof->proved;
+    mo_proof_free(proof);
     if (truth == 1) cr_expect_neq(verdict, MO_EQUAL_TESTED, "%s: %s at %d passed", what, mutation, node);
     if (truth == 0)
         cr_expect_neq(verdict, MO_DIFFERENT, "%s: %s at %d is equal: %g %g", what, mutation, node,
@@ -276,8 +281,8 @@ static void mutate_all(int which)
             if (node->op == MO_OP_MASK) mutate_mask(&c, graph, node, i, what);
         }
     }
-    cr_log_info("%s: %d different, %d of them undecided, %d equal", what, (int)c.different, (int)c.undecided,
-                (int)c.equal);
+    cr_log_info("%s: %d different, %d of them undecided, %d equal, %d of them proved", what, (int)c.different,
+                (int)c.undecided, (int)c.equal, (int)c.proved);
     cr_expect(c.different > 15, "%s: only %d mutants", what, (int)c.different);
     cr_expect(c.undecided * 50 <= c.different, "%s: %d of %d undecided", what, (int)c.undecided,
               (int)c.different);

@@ -1,6 +1,7 @@
 /* Pairs of programs that are equal by algebra, and mutants that are not. */
 #include "programs.h"
 #include "verify/equiv.h"
+#include "verify/proof.h"
 
 #include <criterion/criterion.h>
 
@@ -243,6 +244,36 @@ static mo_equiv verify(const pair *p, mo_verify_report *report)
     mo_equiv verdict = mo_verify_programs(a, b, &options, report);
     mo_arena_free(arena);
     return verdict;
+}
+
+static bool is_proved(const pair *p, mo_str *why)
+{
+    mo_arena *arena = mo_arena_new();
+    mo_program *a = test_program(arena, p->inputs, p->a, "\"o\"");
+    mo_program *b = test_program(arena, p->inputs, p->b, "\"o\"");
+    mo_proof *proof = mo_prove_programs(a, b);
+    bool proved = proof->proved;
+    mo_str_clear(why);
+    mo_proof_print(why, a, NULL, b, proof);
+    mo_proof_free(proof);
+    mo_arena_free(arena);
+    return proved;
+}
+
+Test(equiv, equal_pairs_are_proved)
+{
+    mo_str why = {0};
+    for (size_t i = 0; i < sizeof equal_pairs / sizeof *equal_pairs; i++)
+        cr_expect(is_proved(&equal_pairs[i], &why), "%s: %s", equal_pairs[i].what, mo_str_text(&why));
+    mo_str_free(&why);
+}
+
+Test(equiv, mutants_are_not_proved)
+{
+    mo_str why = {0};
+    for (size_t i = 0; i < sizeof mutants / sizeof *mutants; i++)
+        cr_expect_not(is_proved(&mutants[i], &why), "%s: %s", mutants[i].what, mo_str_text(&why));
+    mo_str_free(&why);
 }
 
 Test(equiv, equal_pairs_are_equal)

@@ -1,0 +1,27 @@
+#include "cli/prove.h"
+
+#include "verify/proof.h"
+
+#include <string.h>
+
+static void tell_lines(mo_log *log, const char *text)
+{
+    while (*text != '\0') {
+        int length = (int)strcspn(text, "\n");
+        mo_log_detail(log, "%.*s", length, text);
+        text += length + (text[length] == '\n');
+    }
+}
+
+bool mo_prove_and_tell(const mo_program *program, const mo_mugraph *graph, const mo_program *other,
+                       mo_log *log)
+{
+    mo_proof *proof = graph != NULL ? mo_prove_mugraph(program, graph) : mo_prove_programs(program, other);
+    mo_str text = {0};
+    bool proved = proof->proved;
+    mo_proof_print(&text, program, graph, other, proof);
+    tell_lines(log, mo_str_text(&text));
+    mo_str_free(&text);
+    mo_proof_free(proof);
+    return proved;
+}

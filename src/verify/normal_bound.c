@@ -137,9 +137,9 @@ static bool drop_unused(mo_normals *s, mo_draft *d)
 
 /* ---- what forms look like, whatever their variables are called ---- */
 
-/* One variable may be told apart from the others. */
+/* One variable may be told apart from the others; indices may be left out altogether. */
 typedef struct {
-    bool has_self;
+    bool has_self, no_index;
     mo_var self;
 } view;
 
@@ -160,12 +160,13 @@ static uint64_t look_at_atom(const view *v, const mo_atom *atom)
     uint64_t hash =
         mix(mix(mix((uint64_t)atom->kind, (uint64_t)atom->tensor), (uint64_t)atom->op), atom->tag);
     uint64_t index = 0, args = 0;
-    for (int i = 0; i < atom->index.n; i++) {
+    for (int i = 0; i < atom->index.n && !v->no_index; i++) {
         bool self = v->has_self && mo_var_same(atom->index.term[i].var, v->self);
         index += mix(self ? 1 : mix(2, atom->index.term[i].var.extent), (uint64_t)atom->index.term[i].factor);
     }
     for (int i = 0; i < atom->n_args; i++) args += look_at_form(v, atom->args[i]);
-    return mix(mix(mix(hash, index), (uint64_t)atom->index.constant), args);
+    if (!v->no_index) index += mix(7, (uint64_t)atom->index.constant);
+    return mix(mix(hash, index), args);
 }
 
 static uint64_t look_at_factors(const view *v, const mo_factor *factors, int n)
@@ -184,27 +185,24 @@ static uint64_t look_at_form(const view *v, const mo_normal *f)
     return hash;
 }
 
-uint64_t mo_term_look(const mo_term *t, bool coefficient)
-{
-    view anybody = {0};
-    uint64_t hash = look_at_factors(&anybody, t->factors, t->n_factors);
-    return coefficient ? mix_rational(hash, t->coefficient) : hash;
-}
-
 uint64_t mo_normal_look(const mo_normal *f)
 {
-    view anybody = {0};
+    view anybody = {.no_index = true};
     return look_at_form(&anybody, f);
 }
 
 const mo_term *mo_normal_leading(const mo_normal *f)
 {
-    const mo_term *leading = &f->terms[0];
-    uint64_t least = mo_term_look(leading, false);
-    for (int i = 1; i < f->n; i++) {
-        uint64_t hash = mo_term_look(&f->terms[i], false);
-        if (hash >= least) continue;
-        least = hash;
+    const mo_term *leading = NULL;
+    view views[2] = {{.no_index = true}, {.no_index = false}};
+    uint64_t least[2] = {0, 0};
+    for (int i = 0; i < f->n; i++) {
+        uint64_t hash[2];
+        for (int v = 0; v < 2; v++)
+            hash[v] = look_at_factors(&views[v], f->terms[i].factors, f->terms[i].n_factors);
+        bool before = hash[0] < least[0] || (hash[0] == least[0] && hash[1] < least[1]);
+        if (leading != NULL && !before) continue;
+        memcpy(least, hash, sizeof least);
         leading = &f->terms[i];
     }
     return leading;
@@ -212,7 +210,7 @@ const mo_term *mo_normal_leading(const mo_normal *f)
 
 static uint64_t look(const mo_draft *d, mo_var var)
 {
-    view v = {true, var};
+    view v = {.has_self = true, .self = var};
     return mix(look_at_factors(&v, d->factors, d->n_factors), var.extent);
 }
 
@@ -320,28 +318,11 @@ bool mo_draft_canonical(mo_normals *s, mo_draft *d)
 
 /* ---- adjoining ranges ---- */
 
-/* What a term looks like when nobody looks at its indices. */
-static uint64_t shape_of_form(const mo_normal *f);
-
-static uint64_t shape_of_factors(const mo_factor *factors, int n)
+static bool same_shape(const mo_term *a, const mo_term *b)
 {
-    uint64_t hash = 0;
-    for (int i = 0; i < n; i++) {
-        const mo_atom *atom = factors[i].atom;
-        uint64_t args = 0;
-        for (int j = 0; j < atom->n_args; j++) args += shape_of_form(atom->args[j]);
-        hash +=
-            mix(mix(mix((uint64_t)atom->kind, (uint64_t)atom->tensor), args), (uint64_t)factors[i].power.num);
-    }
-    return hash;
-}
-
-static uint64_t shape_of_form(const mo_normal *f)
-{
-    uint64_t hash = 0;
-    for (int i = 0; i < f->n; i++)
-        hash += mix(6, shape_of_factors(f->terms[i].factors, f->terms[i].n_factors));
-    return hash;
+    view anybody = {.no_index = true};
+    return look_at_factors(&anybody, a->factors, a->n_factors) ==
+           look_at_factors(&anybody, b->factors, b->n_factors);
 }
 
 /* The term with variable number `at` running from `start` on for `extent` values. */
@@ -389,8 +370,7 @@ bool mo_normal_join(mo_normals *s, mo_term_list *list)
             if (i == j || a->n_bound == 0 || a->n_factors != b->n_factors) continue;
             if (b->n_bound != a->n_bound && b->n_bound + 1 != a->n_bound) continue;
             if (!mo_rational_same(a->coefficient, b->coefficient)) continue;
-            if (shape_of_factors(a->factors, a->n_factors) != shape_of_factors(b->factors, b->n_factors))
-                continue;
+            if (!same_shape(a, b)) continue;
             bool joined;
             if (!join_pair(s, &list->terms[i], b, &joined)) return false;
             if (!joined) continue;

@@ -64,12 +64,10 @@ uint32_t mo_normal_above(const mo_var *vars, int n, uint32_t least);
 typedef bool mo_affine_visit(void *context, const mo_affine *index);
 bool mo_atom_visit(const mo_atom *atom, mo_var u, mo_var v, mo_affine_visit *visit, void *context);
 
-/* Hash of what a term looks like whatever its variables are called: it orders what has no order of its own.
- * Its coefficient counts only if asked for. */
-uint64_t mo_term_look(const mo_term *t, bool coefficient);
+/* Hash of what a form looks like without its indices: it orders what has no order of its own. */
 uint64_t mo_normal_look(const mo_normal *f);
 
-/* The term that a form is measured by, the same for all names of its variables as far as looks tell. */
+/* The term that a form is measured by: the same for all names of its variables, as far as looks tell. */
 const mo_term *mo_normal_leading(const mo_normal *f);
 
 /* Joins terms that are one sum over adjoining ranges. */

@@ -120,8 +120,8 @@ static bool prove_output(task *t, int output)
             for (int h = 0; h < halves; h++) todo[left++] = half[h];
             continue;
         }
-        if (!mo_normal_equal(t->p.forms, a, b)) return mo_normal_fail(t->p.forms, "the normal forms differ");
         keep_case(t, output, &now, &claim);
+        if (!mo_normal_equal(t->p.forms, a, b)) return mo_normal_fail(t->p.forms, "the normal forms differ");
     }
     return true;
 }
@@ -208,11 +208,27 @@ static void print_claim(mo_str *out, const mo_program *program, const mo_mugraph
     mo_str_add(out, "\n");
 }
 
+/* The forms that differ: those of the last case. */
+static void print_unequal(mo_str *out, const mo_program *program, const mo_proof *proof)
+{
+    if (proof->n_cases == 0) return;
+    const mo_proof_case *c = &proof->cases[proof->n_cases - 1];
+    mo_var_names names = {0};
+    mo_str_printf(out, "    %s", program->tensors[program->outputs[c->output]].name);
+    print_index(out, &names, c->index, c->n);
+    mo_str_add(out, " = ");
+    mo_normal_print(out, program, &names, c->left->form);
+    mo_str_add(out, "\n    against ");
+    mo_normal_print(out, program, &names, c->right->form);
+    mo_str_add(out, "\n");
+}
+
 void mo_proof_print(mo_str *out, const mo_program *program, const mo_mugraph *graph, const mo_program *other,
                     const mo_proof *proof)
 {
     if (!proof->proved) {
         mo_str_printf(out, "not proved: %s\n", proof->reason);
+        print_unequal(out, program, proof);
         return;
     }
     for (int i = 0; i < proof->n_cases; i++) {

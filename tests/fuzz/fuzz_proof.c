@@ -216,15 +216,24 @@ static void compare(trial *t, int tensor, const mo_affine *index, const mo_norma
     }
 }
 
+/* With MO_TELL set: why a graph was not proved. */
+static void tell(const trial *t, const mo_mugraph *graph, const mo_proof *proof)
+{
+    if (getenv("MO_TELL") == NULL) return;
+    mo_str text = {0};
+    mo_program_print(&text, t->program);
+    mo_mugraph_print(&text, graph);
+    mo_proof_print(&text, t->program, graph, NULL, proof);
+    printf("program %llu:\n%s", (unsigned long long)t->seed, mo_str_text(&text));
+    mo_str_free(&text);
+}
+
 static void try_graph(trial *t, const mo_mugraph *graph)
 {
     mo_proof *proof = mo_prove_mugraph(t->program, graph);
     t->c->graphs++;
     t->c->proved += proof->proved;
-    if (!proof->proved) {
-        if (getenv("MO_TELL") != NULL)
-            printf("program %llu: %s\n", (unsigned long long)t->seed, proof->reason);
-    }
+    if (!proof->proved) tell(t, graph, proof);
     for (int i = 0; i < proof->n_cases; i++)
         compare(t, t->program->outputs[proof->cases[i].output], proof->cases[i].index,
                 proof->cases[i].right->form, "graph");

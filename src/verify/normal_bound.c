@@ -155,6 +155,14 @@ static uint64_t mix_rational(uint64_t hash, mo_rational r)
 
 static uint64_t look_at_form(const view *v, const mo_normal *f);
 
+/* A nested variable with the name of the one that is told apart is another one. */
+static view hide(const view *v, const mo_var *bound, int n)
+{
+    view inside = *v;
+    inside.has_self = v->has_self && !mo_normal_has(bound, n, v->self);
+    return inside;
+}
+
 static uint64_t look_at_atom(const view *v, const mo_atom *atom)
 {
     uint64_t hash =
@@ -164,7 +172,8 @@ static uint64_t look_at_atom(const view *v, const mo_atom *atom)
         bool self = v->has_self && mo_var_same(atom->index.term[i].var, v->self);
         index += mix(self ? 1 : mix(2, atom->index.term[i].var.extent), (uint64_t)atom->index.term[i].factor);
     }
-    for (int i = 0; i < atom->n_args; i++) args += look_at_form(v, atom->args[i]);
+    view inside = hide(v, atom->bound, atom->n_bound);
+    for (int i = 0; i < atom->n_args; i++) args += look_at_form(&inside, atom->args[i]);
     if (!v->no_index) index += mix(7, (uint64_t)atom->index.constant);
     return mix(mix(hash, index), args);
 }
@@ -179,9 +188,11 @@ static uint64_t look_at_factors(const view *v, const mo_factor *factors, int n)
 static uint64_t look_at_form(const view *v, const mo_normal *f)
 {
     uint64_t hash = 5;
-    for (int i = 0; i < f->n; i++)
-        hash += mix_rational(look_at_factors(v, f->terms[i].factors, f->terms[i].n_factors),
-                             f->terms[i].coefficient);
+    for (int i = 0; i < f->n; i++) {
+        const mo_term *t = &f->terms[i];
+        view inside = hide(v, t->bound, t->n_bound);
+        hash += mix_rational(look_at_factors(&inside, t->factors, t->n_factors), t->coefficient);
+    }
     return hash;
 }
 

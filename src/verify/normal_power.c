@@ -197,9 +197,9 @@ static const mo_normal *power_by_content(mo_normals *s, const mo_normal *a, mo_r
 const mo_normal *mo_normal_power(mo_normals *s, const mo_normal *a, mo_rational exponent)
 {
     if (a == NULL || s->failed != NULL) return NULL;
-    if (a->n == 0) {
+    if (a->n == 0 && exponent.num != 0) {
         if (exponent.num > 0) return a;
-        mo_normal_fail(s, exponent.num == 0 ? "0 to the power 0" : "a quotient by 0");
+        mo_normal_fail(s, "a quotient by 0");
         return NULL;
     }
     if (!is_whole(exponent) || exponent.num < 0) return power_by_content(s, a, exponent);

@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "ir/mugraph_json.h"
+#include "lower/lax.h"
 
 #include <sys/resource.h>
 
@@ -64,19 +65,6 @@ static void write_target(mo_json_writer *w, const mo_outcome *outcome)
     mo_json_write_end(w);
 }
 
-/* Sums, products, quotients, exponentials and what is made of them. Minima, maxima and the functions that
- * the algebra does not look into lie outside; a softmax counts as exponential and quotient. */
-static bool is_lax(const mo_program *program, const mo_subprogram *part)
-{
-    static const mo_op outside[] = {MO_OP_MAXIMUM, MO_OP_MINIMUM, MO_OP_MAX,  MO_OP_MIN,
-                                    MO_OP_POW,     MO_OP_LOG,     MO_OP_ABS,  MO_OP_RELU,
-                                    MO_OP_GELU,    MO_OP_CLAMP,   MO_OP_CAST, MO_OP_CAUSAL_MASK};
-    for (int n = 0; n < part->count; n++)
-        for (size_t i = 0; i < sizeof outside / sizeof outside[0]; i++)
-            if (program->nodes[part->nodes[n]].op == outside[i]) return false;
-    return true;
-}
-
 static void write_subprograms(mo_json_writer *w, const mo_outcome *outcome)
 {
     const mo_lowered *lowered = &outcome->lowered;
@@ -87,7 +75,7 @@ static void write_subprograms(mo_json_writer *w, const mo_outcome *outcome)
         if (lowered->n_subprograms > 1) mo_str_printf(&name, ".%d", i);
         mo_json_write_compact(w, NULL, true);
         mo_json_write_string(w, "name", name.data);
-        mo_json_write_bool(w, "lax", is_lax(outcome->program, &lowered->subprograms[i]));
+        mo_json_write_bool(w, "lax", mo_is_lax(outcome->program, &lowered->subprograms[i]));
         mo_json_write_end(w);
         mo_str_free(&name);
     }

@@ -7,15 +7,16 @@
  * device table. */
 #include "cost/model.h"
 
-#define LATENCY_NS 900        /* first bytes of a cold read (ROW, PLAIN) */
-#define START_NS 1600         /* STREAM: beside the launch */
-#define WAVE_NS 100           /* first slab, store */
-#define FLIGHT_NS 1100        /* of a cold slab, for Little's law */
-#define SM_BYTES_PER_US 80000 /* that one SM takes from memory at most: 33 MB through 32 of them took 14 us \
-                               */
-#define SLAB_WAIT_NS 980      /* for each iteration, shared by the slabs in flight */
-#define L2_PERMILLE 463 /* of the time that the table's L2 bandwidth takes: blocks ask for the same lines */
-#define STEP_PS 42500   /* one k16 step of a warp: ldmatrix to mma */
+#define LATENCY_NS 900 /* first bytes of a cold read (ROW, PLAIN) */
+#define START_NS 1600  /* STREAM: beside the launch */
+#define WAVE_NS 100    /* first slab, store */
+#define FLIGHT_NS 1100 /* of a cold slab, for Little's law */
+#define SM_BYTES_PER_US                                                                                \
+    80000                /* that one SM takes from memory at most: 33 MB through 32 of them took 14 us \
+                          */
+#define SLAB_WAIT_NS 980 /* for each iteration, shared by the slabs in flight */
+#define L2_PERMILLE 463  /* of the time that the table's L2 bandwidth takes: blocks ask for the same lines */
+#define STEP_PS 42500    /* one k16 step of a warp: ldmatrix to mma */
 #define STEP_PS_PER_ACC 1780
 #define HELD_STEP_NS \
     806              /* a k16 step over an axis that is held whole: its operands come from memory unstaged */

@@ -11,8 +11,15 @@ typedef struct {
     const void **slots;
 } table;
 
+/* Forms that are products of sums, by id. */
+typedef struct {
+    uint32_t capacity;
+    const mo_normal *(*factors)[2];
+} products;
+
 struct mo_normal_tables {
     table atoms, forms;
+    products products;
 };
 
 mo_normals *mo_normals_new(mo_arena *arena)
@@ -404,6 +411,21 @@ const mo_normal *mo_normal_sub(mo_normals *s, const mo_normal *a, const mo_norma
     return mo_normal_add(s, a, mo_normal_scale(s, b, mo_rational_integer(-1)));
 }
 
+static void remember_product(mo_normals *s, const mo_normal *product, const mo_normal *a, const mo_normal *b)
+{
+    products *known = &s->tables->products;
+    if (product == NULL || product == a || product == b || a->n < 2 || b->n < 2) return;
+    if (product->id >= known->capacity) {
+        products old = *known;
+        known->capacity = 2 * product->id + 64;
+        known->factors = mo_arena_alloc(s->arena, sizeof *known->factors * known->capacity);
+        if (old.capacity > 0) memcpy(known->factors, old.factors, sizeof *old.factors * old.capacity);
+    }
+    if (known->factors[product->id][0] != NULL) return;
+    known->factors[product->id][0] = a;
+    known->factors[product->id][1] = b;
+}
+
 const mo_normal *mo_normal_mul(mo_normals *s, const mo_normal *a, const mo_normal *b)
 {
     if (a == NULL || b == NULL) return NULL;
@@ -415,7 +437,17 @@ const mo_normal *mo_normal_mul(mo_normals *s, const mo_normal *a, const mo_norma
                 return NULL;
             if (!mo_draft_finish(s, &d, &list)) return NULL;
         }
-    return mo_normal_collect(s, &list);
+    const mo_normal *product = mo_normal_collect(s, &list);
+    remember_product(s, product, a, b);
+    return product;
+}
+
+bool mo_normal_product_of(const mo_normals *s, const mo_normal *a, const mo_normal *factors[2])
+{
+    const products *known = &s->tables->products;
+    if (a->id >= known->capacity || known->factors[a->id][0] == NULL) return false;
+    memcpy(factors, known->factors[a->id], sizeof known->factors[a->id]);
+    return true;
 }
 
 const mo_normal *mo_normal_div(mo_normals *s, const mo_normal *a, const mo_normal *b)

@@ -37,8 +37,11 @@ const mo_atom *mo_atom_substitute(mo_normals *s, const mo_atom *atom, mo_var var
         return NULL;
     }
     for (int i = 0; i < a.n_args; i++) {
-        args[i] = mo_normal_substitute(s, atom->args[i], var, by);
-        if (args[i] == NULL) return NULL;
+        const mo_normal *arg = mo_normal_substitute(s, atom->args[i], var, by);
+        int at = i;
+        if (arg == NULL) return NULL;
+        for (; at > 0 && args[at - 1]->id > arg->id; at--) args[at] = args[at - 1]; /* those of a maximum */
+        args[at] = arg;
     }
     return mo_normal_intern_atom(s, &a);
 }

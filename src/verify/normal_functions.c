@@ -40,6 +40,35 @@ const mo_normal *mo_normal_exp(mo_normals *s, const mo_normal *a)
     return result;
 }
 
+/* ---- signs ---- */
+
+static bool factor_is_never_negative(mo_normals *s, const mo_factor *f)
+{
+    switch (f->atom->kind) {
+    case MO_ATOM_EXP:
+    case MO_ATOM_PRIME:
+    case MO_ATOM_MAX:
+    case MO_ATOM_INDICATOR: return true;
+    default: break;
+    }
+    if (f->power.den % 2 == 0 || f->power.num % 2 == 0) return true;
+    return f->atom->kind == MO_ATOM_SUM && mo_normal_never_negative(s, f->atom->args[0]);
+}
+
+static bool term_is_never_negative(mo_normals *s, const mo_term *t)
+{
+    bool sign = t->coefficient.num > 0;
+    for (int i = 0; i < t->n_factors && sign; i++) sign = factor_is_never_negative(s, &t->factors[i]);
+    return sign;
+}
+
+bool mo_normal_never_negative(mo_normals *s, const mo_normal *a)
+{
+    for (int i = 0; i < a->n; i++)
+        if (!term_is_never_negative(s, &a->terms[i])) return false;
+    return true;
+}
+
 /* ---- maxima ---- */
 
 #define MOST_ARGS 8
@@ -125,11 +154,70 @@ static bool relative_to(mo_normals *s, const arg_set *set, int base, arg_set *re
     return true;
 }
 
-static const mo_normal *max_of_set(mo_normals *s, const arg_set *set)
+/* Is this power a factor of every term of every value, with no summation variable in it? */
+static bool in_all(const arg_set *set, const mo_factor *f)
+{
+    for (int i = 0; i < set->n; i++)
+        for (int j = 0; j < set->args[i]->n; j++) {
+            const mo_term *t = &set->args[i]->terms[j];
+            bool found = false;
+            for (int k = 0; k < t->n_factors; k++)
+                found = found ||
+                        (t->factors[k].atom == f->atom && mo_rational_same(t->factors[k].power, f->power));
+            for (int k = 0; k < t->n_bound; k++)
+                found = found && !mo_normal_has(f->atom->free, f->atom->n_free, t->bound[k]);
+            if (!found) return false;
+        }
+    return true;
+}
+
+/* Divides all values by the positive factors that all of their terms have, and multiplies *positive by them.
+ */
+static bool take_positive(mo_normals *s, arg_set *set, const mo_normal **positive)
+{
+    const mo_term *first = &set->args[0]->terms[0];
+    for (int i = 0; i < first->n_factors; i++) {
+        const mo_factor *f = &first->factors[i];
+        bool root = f->atom->kind == MO_ATOM_SUM && f->power.den % 2 == 0;
+        if (f->atom->kind != MO_ATOM_EXP && f->atom->kind != MO_ATOM_PRIME && !root) continue;
+        if (!in_all(set, f)) continue;
+        const mo_normal *factor = mo_normal_atom(s, f->atom, f->power);
+        const mo_normal *inverse = mo_normal_power(s, factor, minus_one);
+        arg_set divided = {0};
+        for (int j = 0; j < set->n; j++) {
+            const mo_normal *arg = mo_normal_mul(s, set->args[j], inverse);
+            if (arg == NULL || !add_arg(s, &divided, arg)) return false;
+        }
+        *positive = mo_normal_mul(s, *positive, factor);
+        *set = divided;
+        return take_positive(s, set, positive);
+    }
+    return *positive != NULL;
+}
+
+/* Takes out what another of the values is never below. */
+static bool drop_smaller(mo_normals *s, arg_set *set)
+{
+    for (int i = 0; i < set->n; i++)
+        for (int j = 0; j < set->n; j++) {
+            if (i == j) continue;
+            const mo_normal *d = mo_normal_sub(s, set->args[j], set->args[i]);
+            if (d == NULL) return false;
+            if (!mo_normal_never_negative(s, d)) continue;
+            set->n--;
+            for (int k = i; k < set->n; k++) set->args[k] = set->args[k + 1];
+            i--;
+            break;
+        }
+    return true;
+}
+
+static const mo_normal *max_of_set(mo_normals *s, arg_set *set)
 {
     arg_set best = {0};
     int base = -1;
     mo_rational scale = one;
+    if (!drop_smaller(s, set)) return NULL;
     if (set->n == 1) return set->args[0];
     for (int i = 0; i < set->n; i++) {
         arg_set relative;
@@ -140,8 +228,10 @@ static const mo_normal *max_of_set(mo_normals *s, const arg_set *set)
         best = relative;
         scale = by;
     }
+    const mo_normal *positive = mo_normal_integer(s, 1);
+    if (!take_positive(s, &best, &positive)) return NULL;
     mo_atom a = {.kind = MO_ATOM_MAX, .n_args = best.n, .args = best.args};
-    const mo_normal *max = mo_normal_atom(s, mo_normal_intern_atom(s, &a), one);
+    const mo_normal *max = mo_normal_mul(s, positive, mo_normal_atom(s, mo_normal_intern_atom(s, &a), one));
     return mo_normal_add(s, set->args[base], mo_normal_scale(s, max, scale));
 }
 
@@ -154,6 +244,48 @@ static bool numbers(const mo_normal *a, mo_rational *value)
     return true;
 }
 
+/* Names the variables as those of a sum are named: the argument stands in a draft as a function without
+ * algebra meanwhile. Variables that do not occur are dropped: the coefficient tells nothing here. */
+static const mo_normal *close_largest(mo_normals *s, const mo_normal *arg, const mo_var *vars, int n)
+{
+    mo_atom wrap = {.kind = MO_ATOM_FUNCTION, .op = MO_OP_MAX, .n_args = 1, .args = &arg};
+    mo_draft d = {.coefficient = {1, 1}, .n_bound = n};
+    memcpy(d.bound, vars, sizeof *vars * (size_t)n);
+    const mo_atom *wrapped = mo_normal_intern_atom(s, &wrap);
+    if (wrapped == NULL || !mo_draft_factor(s, &d, wrapped, one) || !mo_draft_canonical(s, &d)) return NULL;
+    arg = d.factors[0].atom->args[0];
+    if (d.n_bound == 0) return arg;
+    mo_atom a = {.kind = MO_ATOM_LARGEST, .n_args = 1, .args = &arg, .n_bound = d.n_bound, .bound = d.bound};
+    return mo_normal_atom(s, mo_normal_intern_atom(s, &a), one);
+}
+
+/* The atom of a form that is one maximum over variables and nothing else, or NULL. */
+static const mo_atom *single_largest(const mo_normal *a)
+{
+    bool single = a->n == 1 && a->terms[0].n_factors == 1 && a->terms[0].n_bound == 0;
+    if (!single || !mo_rational_is(a->terms[0].coefficient, 1)) return NULL;
+    const mo_factor *f = &a->terms[0].factors[0];
+    return f->atom->kind == MO_ATOM_LARGEST && mo_rational_is(f->power, 1) ? f->atom : NULL;
+}
+
+/* Maxima over adjoining ranges are one, as sums are: they stand as sums of a function meanwhile. NULL: they
+ * are not. */
+static const mo_normal *join_largest(mo_normals *s, const mo_normal *a, const mo_normal *b)
+{
+    const mo_atom *atoms[2] = {single_largest(a), single_largest(b)};
+    if (atoms[0] == NULL || atoms[1] == NULL) return NULL;
+    mo_term_list list = {0};
+    for (int i = 0; i < 2; i++) {
+        mo_atom wrap = {.kind = MO_ATOM_FUNCTION, .op = MO_OP_MAX, .n_args = 1, .args = atoms[i]->args};
+        mo_factor factor = {mo_normal_intern_atom(s, &wrap), one};
+        mo_term t = {one, atoms[i]->n_bound, 1, atoms[i]->bound, &factor};
+        if (factor.atom == NULL || !mo_term_list_add(s, &list, &t)) return NULL;
+    }
+    if (!mo_normal_join(s, &list) || list.n != 1) return NULL;
+    const mo_term *t = &list.terms[0];
+    return close_largest(s, t->factors[0].atom->args[0], t->bound, t->n_bound);
+}
+
 static const mo_normal *plain_maximum(mo_normals *s, const mo_normal *a, const mo_normal *b)
 {
     if (a == NULL || b == NULL) return NULL;
@@ -161,6 +293,8 @@ static const mo_normal *plain_maximum(mo_normals *s, const mo_normal *a, const m
     mo_rational d;
     if (difference == NULL) return NULL;
     if (numbers(difference, &d)) return d.num >= 0 ? a : b;
+    const mo_normal *joined = join_largest(s, a, b);
+    if (joined != NULL || s->failed != NULL) return joined;
     arg_set set = {0};
     if (!add_flat(s, &set, a) || !add_flat(s, &set, b)) return NULL;
     return max_of_set(s, &set);
@@ -285,21 +419,6 @@ static const mo_normal *open_nested(mo_normals *s, const mo_normal *a, mo_var *v
         ++*n;
     }
     return arg;
-}
-
-/* Names the variables as those of a sum are named: the argument stands in a draft as a function without
- * algebra meanwhile. Variables that do not occur are dropped: the coefficient tells nothing here. */
-static const mo_normal *close_largest(mo_normals *s, const mo_normal *arg, const mo_var *vars, int n)
-{
-    mo_atom wrap = {.kind = MO_ATOM_FUNCTION, .op = MO_OP_MAX, .n_args = 1, .args = &arg};
-    mo_draft d = {.coefficient = {1, 1}, .n_bound = n};
-    memcpy(d.bound, vars, sizeof *vars * (size_t)n);
-    const mo_atom *wrapped = mo_normal_intern_atom(s, &wrap);
-    if (wrapped == NULL || !mo_draft_factor(s, &d, wrapped, one) || !mo_draft_canonical(s, &d)) return NULL;
-    arg = d.factors[0].atom->args[0];
-    if (d.n_bound == 0) return arg;
-    mo_atom a = {.kind = MO_ATOM_LARGEST, .n_args = 1, .args = &arg, .n_bound = d.n_bound, .bound = d.bound};
-    return mo_normal_atom(s, mo_normal_intern_atom(s, &a), one);
 }
 
 const mo_normal *mo_normal_largest(mo_normals *s, const mo_normal *a, const mo_var *wanted, int n)

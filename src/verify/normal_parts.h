@@ -70,6 +70,12 @@ uint64_t mo_normal_look(const mo_normal *f);
 /* The term that a form is measured by: the same for all names of its variables, as far as looks tell. */
 const mo_term *mo_normal_leading(const mo_normal *f);
 
+/* Can the value not be below 0, as far as signs show? */
+bool mo_normal_never_negative(mo_normals *s, const mo_normal *a);
+
+/* The two sums that a form was multiplied out from, the first time; false if it was not. */
+bool mo_normal_product_of(const mo_normals *s, const mo_normal *a, const mo_normal *factors[2]);
+
 /* Joins terms that are one sum over adjoining ranges. */
 bool mo_normal_join(mo_normals *s, mo_term_list *list);
 

@@ -202,6 +202,10 @@ const mo_normal *mo_normal_power(mo_normals *s, const mo_normal *a, mo_rational 
         mo_normal_fail(s, "a quotient by 0");
         return NULL;
     }
+    const mo_normal *factors[2];
+    if (is_whole(exponent) && exponent.num < 0 && mo_normal_product_of(s, a, factors))
+        return mo_normal_mul(s, mo_normal_power(s, factors[0], exponent),
+                             mo_normal_power(s, factors[1], exponent));
     if (!is_whole(exponent) || exponent.num < 0) return power_by_content(s, a, exponent);
     const mo_normal *result = mo_normal_integer(s, 1);
     if (exponent.num > MOST_WHOLE) {

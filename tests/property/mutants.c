@@ -369,7 +369,7 @@ int main(int argc, char **argv)
 {
     size_t part = argc > 2 ? strtoul(argv[1], NULL, 10) : 0,
            parts = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
-    long most = argc > 3 ? atol(argv[3]) : 100;
+    long most = argc > 3 ? atol(argv[3]) : 60;
     corpus c = {0};
     for (size_t i = part; i < sizeof programs / sizeof *programs; i += parts) {
         mo_arena *arena = mo_arena_new();

@@ -81,8 +81,8 @@ struct mo_normal {
  */
 typedef struct mo_normals {
     mo_arena *arena;
-    const char *failed; /* static text */
-    uint32_t n_atoms, n_forms;
+    const char *failed;                    /* static text */
+    uint32_t n_atoms, n_forms, n_products; /* so far; each is bounded */
     struct mo_normal_tables *tables;
 } mo_normals;
 

@@ -212,6 +212,7 @@ bool mo_draft_finish(mo_normals *s, mo_draft *d, mo_term_list *list)
     bool expanded;
     if (s->failed != NULL) return false;
     if (d->coefficient.num == 0) return true;
+    if (++s->n_products > MO_NORMAL_PRODUCTS) return mo_normal_fail(s, "too much multiplying out");
     if (!simplify_factors(s, d) || !expand(s, d, list, &expanded)) return false;
     if (expanded) return true;
     if (!mo_draft_canonical(s, d)) return false;

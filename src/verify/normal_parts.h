@@ -4,10 +4,11 @@
 
 #include "verify/normal.h"
 
-#define MO_NORMAL_BOUND 12       /* variables of a term */
-#define MO_NORMAL_FACTORS 48     /* factors of a term */
-#define MO_NORMAL_TERMS 2048     /* terms of a form */
-#define MO_NORMAL_OBJECTS 400000 /* atoms and forms of one mo_normals */
+#define MO_NORMAL_BOUND 12         /* variables of a term */
+#define MO_NORMAL_FACTORS 48       /* factors of a term */
+#define MO_NORMAL_TERMS 2048       /* terms of a form */
+#define MO_NORMAL_PRODUCTS 1000000 /* terms put together for one mo_normals */
+#define MO_NORMAL_OBJECTS 400000   /* atoms and forms of one mo_normals */
 
 /* A term that is being put together: factors in any order, variables with any names. */
 typedef struct {

@@ -102,7 +102,7 @@ static double atom_value(evaluator *e, scope *s, const mo_atom *atom)
         bind(s, atom->bound, atom->n_bound);
         x = -(double)INFINITY;
         do x = fmax(x, value_of(e, s, atom->args[0]));
-        while (advance(s, from, atom->n_bound));
+        while (e->budget >= 0 && advance(s, from, atom->n_bound));
         s->n = from;
         return x;
     case MO_ATOM_FUNCTION: return function_of(atom, value_of(e, s, atom->args[0]));
@@ -131,7 +131,7 @@ static double value_of(evaluator *e, scope *s, const mo_normal *form)
         int from = s->n;
         bind(s, t->bound, t->n_bound);
         do sum += product_of(e, s, t);
-        while (t->n_bound > 0 && advance(s, from, t->n_bound));
+        while (t->n_bound > 0 && e->budget >= 0 && advance(s, from, t->n_bound));
         s->n = from;
     }
     return sum;

@@ -70,6 +70,11 @@ static const pair equal_pairs[] = {
      N("square", "\"X\"", "a") "," N("square", "\"Y\"", "b") "," N("mul", "\"a\",\"b\"",
                                                                    "c") "," N("sqrt", "\"c\"", "o"),
      N("mul", "\"X\",\"Y\"", "a") "," N("abs", "\"a\"", "o")},
+    {"norm of a multiple", X,
+     N("mul", "\"X\",2", "t") "," N("square", "\"t\"", "q") "," NA("sum", "\"q\"", "s", LAST) "," N(
+         "sqrt", "\"s\"", "r") "," N("div", "\"t\",\"r\"", "o"),
+     N("square", "\"X\"", "q") "," NA("sum", "\"q\"", "s", LAST) "," N("sqrt", "\"s\"",
+                                                                       "r") "," N("div", "\"X\",\"r\"", "o")},
     {"root squared", XYZ,
      NA("l2_norm", "\"X\"", "n", "\"axes\":[-1],\"eps\":1e-6") "," N("square", "\"n\"", "o"),
      N("square", "\"X\"", "q") "," NA("sum", "\"q\"", "s", LAST) "," N("add", "\"s\",1e-6",
@@ -149,6 +154,30 @@ static const pair equal_pairs[] = {
 };
 
 static const pair mutants[] = {
+    {"attention whose summed, normalised queries meet one row of keys", QKV,
+     NA("rms_norm", "\"Q\"", "q", "\"axes\":[-1],\"eps\":1e-5") "," NA(
+         "matmul", "\"q\",\"K\"", "s",
+         "\"transpose_b\":true") "," NA("softmax", "\"s\"", "p", "\"axis\":-1") "," N("matmul", "\"p\",\"V\"",
+                                                                                      "o"),
+     NA("rms_norm", "\"Q\"", "q", "\"axes\":[-1],\"eps\":1e-5") "," NA("sum", "\"q\"", "t", LAST) "," NA(
+         "slice", "\"K\"", "k",
+         "\"axis\":2,\"start\":0,\"stop\":1") "," NA("matmul", "\"t\",\"k\"", "s",
+                                                     "\"transpose_b\":true") "," NA("softmax", "\"s\"", "p",
+                                                                                    "\"axis\":-1") "," N("mat"
+                                                                                                         "mu"
+                                                                                                         "l",
+                                                                                                         "\"p"
+                                                                                                         "\","
+                                                                                                         "\"V"
+                                                                                                         "\"",
+                                                                                                         "o")},
+    {"division by a tensor against by its transpose", W "," V, N("div", "\"W\",\"V\"", "o"),
+     NA("transpose", "\"V\"", "t", "\"perm\":[1,0]") "," N("div", "\"W\",\"t\"", "o")},
+    {"rows of the result in another order", XW, N("matmul", "\"X\",\"W\"", "o"),
+     NA("slice", "\"X\"", "a", "\"axis\":0,\"start\":0,\"stop\":3") "," NA(
+         "slice", "\"X\"", "b",
+         "\"axis\":0,\"start\":3,\"stop\":6") "," NA("concat", "\"b\",\"a\"", "c",
+                                                     "\"axis\":0") "," N("matmul", "\"c\",\"W\"", "o")},
     {"gelu against silu times exp", XYZ, NA("gelu", "\"X\"", "o", "\"approximate\":\"tanh\""),
      N("silu", "\"X\"", "s") "," N("exp", "\"X\"", "e") "," N("mul", "\"s\",\"e\"", "o")},
     {"two clamps", XYZ, NA("clamp", "\"X\"", "o", "\"min\":0,\"max\":1"),

@@ -112,7 +112,7 @@ static const char *const programs[] = {
 /* ---- counting ---- */
 
 typedef struct {
-    long different, undecided, equal, proved, failures, unclear;
+    long different, of_programs, undecided, equal, proved, failures, unclear;
     const corpus_base *base;
     mo_mugraph *graph;
     long room; /* for mutants of this graph */
@@ -341,6 +341,115 @@ static void mutate_graph(corpus *c)
     }
 }
 
+/* ---- programs ---- */
+
+static void judge_program(corpus *c, const mo_program *mutant, const char *mutation)
+{
+    int truth = corpus_judge_program(c->base, mutant);
+    if (truth < 0) {
+        c->unclear++;
+        return;
+    }
+    mo_verify_options options = {.delta = 1e-12, .seed = 3, .threads = 1};
+    mo_verify_report report;
+    mo_equiv verdict = mo_verify_programs(c->base->program, mutant, &options, &report);
+    mo_proof *proof = mo_prove_programs(c->base->program, mutant);
+    bool accepted = truth == 1 && (proof->proved || verdict == MO_EQUAL_TESTED);
+    if (accepted || (truth == 0 && verdict == MO_DIFFERENT)) {
+        mo_str text = {0};
+        mo_program_print(&text, mutant);
+        printf("FAIL program %d, %s: %s\n%s", c->program, mutation,
+               accepted ? "accepted" : "called different", mo_str_text(&text));
+        mo_str_free(&text);
+        c->failures++;
+    }
+    c->of_programs += truth == 1;
+    c->different += truth == 1;
+    c->undecided += truth == 1 && verdict == MO_UNDECIDED;
+    c->equal += truth == 0;
+    c->proved += truth == 0 && proof->proved;
+    mo_proof_free(proof);
+}
+
+static void mutate_attributes(corpus *c, const mo_program *mutant, mo_node *node)
+{
+    const mo_attrs kept = node->attrs;
+    uint32_t takes = mo_op_get(node->op)->attributes;
+    const mo_shape *shape = &mutant->tensors[node->outputs[0]].shape;
+    if (takes & MO_ATTR_EPS) {
+        node->attrs.eps = kept.eps * 10.0;
+        judge_program(c, mutant, "another eps");
+        node->attrs.eps = 0.0;
+        judge_program(c, mutant, "no eps");
+    }
+    if (takes & MO_ATTR_AXIS && node->op == MO_OP_SOFTMAX) {
+        node->attrs = kept;
+        node->attrs.axes[0] = (kept.axes[0] + 1) % shape->rank;
+        judge_program(c, mutant, "another axis");
+    }
+    if (takes & MO_ATTR_APPROXIMATE) {
+        node->attrs.approximate_tanh = !kept.approximate_tanh;
+        judge_program(c, mutant, "the other gelu");
+    }
+    for (int i = 0; i < 2 && takes & MO_ATTR_CLAMP; i++) {
+        node->attrs = kept;
+        *(i == 0 ? &node->attrs.min : &node->attrs.max) *= 1.25;
+        judge_program(c, mutant, "another bound");
+    }
+    for (int by = -3; by <= 3 && takes & MO_ATTR_OFFSET; by++) {
+        node->attrs.offset = kept.offset + by;
+        if (by != 0) judge_program(c, mutant, "another mask");
+    }
+    node->attrs = kept;
+}
+
+static void mutate_node(corpus *c, const mo_program *mutant, int index)
+{
+    mo_node *node = &mutant->nodes[index];
+    mo_op_kind kind = mo_op_kind_of(node->op);
+    const mo_op *ops = kind == MO_KIND_UNARY ? unary : kind == MO_KIND_BINARY ? binary : reductions;
+    int n = kind == MO_KIND_UNARY ? 12 : kind == MO_KIND_BINARY ? 6 : kind == MO_KIND_REDUCE ? 3 : 0;
+    mo_op kept = node->op;
+    for (int i = 0; i < n; i++) {
+        node->op = ops[i];
+        if (ops[i] != kept) judge_program(c, mutant, "another operator");
+    }
+    node->op = kept;
+    for (int j = 0; j < node->n_inputs; j++) {
+        mo_operand was = node->inputs[j];
+        for (int t = 0; was.tensor >= 0 && t < node->outputs[0]; t++) {
+            const mo_tensor *x = &mutant->tensors[t], *y = &mutant->tensors[was.tensor];
+            if (t == was.tensor || !mo_shape_equal(x->shape, y->shape) || x->dtype != y->dtype) continue;
+            node->inputs[j].tensor = t;
+            judge_program(c, mutant, "another operand");
+        }
+        node->inputs[j] = was;
+        const double factors[] = {1.01, 2.0, -1.0};
+        for (int i = 0; i < 3 && was.tensor < 0; i++) {
+            node->inputs[j].number = was.number * factors[i];
+            judge_program(c, mutant, "another number");
+        }
+        node->inputs[j] = was;
+    }
+    mutate_attributes(c, mutant, node);
+}
+
+static void mutate_program(corpus *c)
+{
+    const mo_program *p = c->base->program;
+    mo_program *mutant = MO_NEW(c->base->arena, mo_program);
+    *mutant = *p;
+    mutant->nodes = MO_NEW_ARRAY(c->base->arena, mo_node, p->n_nodes + 1);
+    for (int i = 0; i < p->n_nodes; i++) {
+        mutant->nodes[i] = p->nodes[i];
+        mutant->nodes[i].inputs = MO_NEW_ARRAY(c->base->arena, mo_operand, p->nodes[i].n_inputs + 1);
+        memcpy(mutant->nodes[i].inputs, p->nodes[i].inputs,
+               sizeof(mo_operand) * (size_t)p->nodes[i].n_inputs);
+    }
+    judge_program(c, mutant, "nothing");
+    for (int i = 0; i < p->n_nodes; i++) mutate_node(c, mutant, i);
+}
+
 /* ---- graphs ---- */
 
 static bool moves_data(const mo_mugraph *graph)
@@ -369,7 +478,7 @@ int main(int argc, char **argv)
 {
     size_t part = argc > 2 ? strtoul(argv[1], NULL, 10) : 0,
            parts = argc > 2 ? strtoul(argv[2], NULL, 10) : 1;
-    long most = argc > 3 ? atol(argv[3]) : 60;
+    long most = argc > 3 ? atol(argv[3]) : 42;
     corpus c = {0};
     for (size_t i = part; i < sizeof programs / sizeof *programs; i += parts) {
         mo_arena *arena = mo_arena_new();
@@ -395,13 +504,14 @@ int main(int argc, char **argv)
         c.base = &base;
         c.program = (int)i;
         long before = c.different;
+        mutate_program(&c);
         for (int k = 0; k < found.n_candidates; k++) try_graph(&c, found.candidates[k], most);
         printf("program %2d: %d graphs, %ld mutants\n", (int)i, found.n_candidates, c.different - before);
         mo_arena_free(arena);
     }
-    printf("mutants: %ld different (%ld of them undecided), %ld equal (%ld of them proved), %ld that float64 "
-           "cannot "
-           "tell, %ld failures\n",
-           c.different, c.undecided, c.equal, c.proved, c.unclear, c.failures);
+    printf("mutants: %ld different, %ld of them programs, %ld undecided\n", c.different, c.of_programs,
+           c.undecided);
+    printf("equal: %ld, %ld of them proved; float64 cannot tell: %ld; failures: %ld\n", c.equal, c.proved,
+           c.unclear, c.failures);
     return c.failures == 0 && c.different * (long)parts >= LEAST_MUTANTS ? 0 : 1;
 }

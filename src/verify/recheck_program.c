@@ -171,9 +171,12 @@ static bool norm(const site *x)
     int64_t count;
     const mo_normal *value = broadcast(x, 0), *form = x->form, *mean = NULL;
     bool centred = x->node->op == MO_OP_LAYER_NORM;
-    if (centred) mean = mean_of(x, row_sum(x, x->claim->index, THE_ELEMENT, NULL, &count), count);
-    if (centred) value = mo_recheck_sub(r, value, mean);
-    if (centred && value == NULL) return false;
+    if (centred) {
+        const mo_normal *sum = row_sum(x, x->claim->index, THE_ELEMENT, NULL, &count);
+        mean = mean_of(x, sum, count);
+        value = mo_recheck_sub(r, value, mean);
+        if (value == NULL) return false;
+    }
     const mo_normal *squares =
         row_sum(x, x->claim->index, centred ? ITS_DEVIATION_SQUARED : ITS_SQUARE, mean, &count);
     if (x->node->op != MO_OP_L2_NORM) squares = mean_of(x, squares, count);

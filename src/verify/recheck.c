@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define MOST_STEPS 40000000
+#define MOST_STEPS 4000000
 #define MOST_DEPTH 64
 #define MOST_CASES 4096
 

@@ -116,35 +116,61 @@ static bool is_tensor_at(mo_recheck *r, const mo_normal *form, int tensor, const
     return mo_recheck_equal(r, form, mo_recheck_find(r, &need));
 }
 
+/* Do the tensors of a concat or a reshape fit together? All are what the node's shapes say, and the result is
+ * in row-major order. */
+static bool moves_fit(mo_recheck *r, const mo_kernel *kernel)
+{
+    const mo_program *program = r->graph->program;
+    if (kernel->program_node < 0 || kernel->program_node >= program->n_nodes) return false;
+    const mo_node *node = &program->nodes[kernel->program_node];
+    const mo_mutensor *to = &r->graph->tensors[kernel->moves[0]];
+    int64_t strides[MO_MAX_RANK];
+    if (node->op != MO_OP_CONCAT && node->op != MO_OP_RESHAPE) return false;
+    if (kernel->n_moves != node->n_inputs + 1) return false;
+    for (int i = 0; i < kernel->n_moves; i++) {
+        int tensor = i == 0 ? node->outputs[0] : node->inputs[i - 1].tensor;
+        if (!mo_shape_equal(r->graph->tensors[kernel->moves[i]].shape, program->tensors[tensor].shape)) return false;
+    }
+    mo_shape_row_major(to->shape, strides);
+    for (int d = 0; d < to->shape.rank; d++)
+        if (to->shape.dim[d] > 1 && to->strides[d] != strides[d]) return false;
+    return true;
+}
+
+/* The place in a concat's operand that holds the element; *from is the operand, 0 if there is no single one. */
+static void find_part(const mo_recheck *r, const mo_kernel *kernel, int axis, mo_affine *index, int *from)
+{
+    int64_t least, most, start = 0;
+    *from = 0;
+    if (!mo_recheck_range(index, &least, &most)) return;
+    for (int i = 1; i < kernel->n_moves; i++) {
+        int64_t end = start + r->graph->tensors[kernel->moves[i]].shape.dim[axis];
+        if (least >= start && most < end) {
+            *from = i;
+            index->constant -= start;
+            return;
+        }
+        start = end;
+    }
+}
+
 /* What a kernel that moves data writes there. A reshape reads the same place in row-major order. */
 static bool is_moved(mo_recheck *r, const mo_normal *form, const mo_kernel *kernel, const mo_affine *place)
 {
+    if (!moves_fit(r, kernel)) return mo_recheck_fail(r, "a copy whose tensors do not fit its node");
     const mo_node *node = &r->graph->program->nodes[kernel->program_node];
-    const mo_mutensor *tensors = r->graph->tensors;
     bool concat = node->op == MO_OP_CONCAT;
-    const mo_mutensor *to = &tensors[kernel->moves[0]];
-    const mo_shape *shape = concat ? &to->shape : &tensors[kernel->moves[1]].shape;
+    const mo_shape *shape = &r->graph->tensors[kernel->moves[concat ? 0 : 1]].shape;
     mo_affine index[MO_MAX_RANK], source = mo_affine_constant(0);
-    int64_t strides[MO_MAX_RANK], least, most, start = 0;
-    int from = 1, axis = concat ? node->attrs.axes[0] : 0;
-    if (!concat && node->op != MO_OP_RESHAPE)
-        return mo_recheck_fail(r, "a copy of a node that moves no data");
-    mo_shape_row_major(to->shape, strides);
-    for (int d = 0; d < to->shape.rank; d++)
-        if (to->shape.dim[d] > 1 && to->strides[d] != strides[d])
-            return mo_recheck_fail(r, "a copy that is not in row-major order");
+    int64_t strides[MO_MAX_RANK];
+    int from = 1;
     mo_shape_row_major(*shape, strides);
     if (!mo_recheck_digits(r, place, shape->rank, shape->dim, strides, index)) return false;
-    if (concat && !mo_recheck_range(&index[axis], &least, &most)) return false;
-    for (; concat && from < kernel->n_moves; from++) {
-        int64_t end = start + tensors[kernel->moves[from]].shape.dim[axis];
-        if (least >= start && most < end) break;
-        start = end;
-    }
-    if (from >= kernel->n_moves) return mo_recheck_fail(r, "an element in several parts of a concat");
-    if (concat) index[axis].constant -= start;
+    if (concat) find_part(r, kernel, node->attrs.axes[0], &index[node->attrs.axes[0]], &from);
+    if (from == 0) return mo_recheck_fail(r, "an element in several parts of a concat");
+    const mo_mutensor *part = &r->graph->tensors[kernel->moves[from]];
     for (int d = 0; d < shape->rank; d++)
-        if (!mo_recheck_shift(r, &source, &index[d], tensors[kernel->moves[from]].strides[d])) return false;
+        if (!mo_recheck_shift(r, &source, &index[d], part->strides[d])) return false;
     return is_tensor_at(r, form, kernel->moves[from], &source);
 }
 

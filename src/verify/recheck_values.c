@@ -97,6 +97,13 @@ bool mo_recheck_is_power(mo_recheck *r, const mo_normal *f, const mo_normal *x, 
     return mo_recheck_equal(r, mo_recheck_mul(r, left, right), mo_recheck_integer(r, 1));
 }
 
+/* Is f b = a? Of a quotient by 0 there is nothing to say. */
+static bool is_quotient(mo_recheck *r, const mo_normal *f, const mo_normal *a, const mo_normal *b)
+{
+    if (b != NULL && b->n == 0) return mo_recheck_fail(r, "a quotient by 0");
+    return mo_recheck_equal(r, mo_recheck_mul(r, f, b), a);
+}
+
 /* What the factors outside of sums differ by. */
 static const mo_normal *ratio(mo_recheck *r, const mo_term *f, const mo_term *x)
 {
@@ -196,7 +203,7 @@ bool mo_recheck_is_pointwise(mo_recheck *r, const mo_normal *f, const mo_prim_no
     case MO_OP_ADD: return mo_recheck_equal(r, f, mo_recheck_add(r, a, b));
     case MO_OP_SUB: return mo_recheck_equal(r, f, mo_recheck_sub(r, a, b));
     case MO_OP_MUL: return mo_recheck_equal(r, f, mo_recheck_mul(r, a, b));
-    case MO_OP_DIV: return mo_recheck_equal(r, mo_recheck_mul(r, f, b), a);
+    case MO_OP_DIV: return is_quotient(r, f, a, b);
     case MO_OP_MAXIMUM: return is_extreme(r, f, a, b, 1);
     case MO_OP_MINIMUM: return is_extreme(r, f, a, b, -1);
     case MO_OP_POW: return is_pow(r, f, a, number);

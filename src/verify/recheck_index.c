@@ -106,27 +106,82 @@ const mo_normal *mo_recheck_find(mo_recheck *r, const mo_recheck_need *need)
 
 /* ---- boxes ---- */
 
-/* Indices from `first` on, `length` of them, in each dimension. */
+#define MOST_MEMBERS (1 << 20)
+
+/* Some of the values 0 .. extent-1 of an index: a range, or those that are marked. */
+typedef struct {
+    int64_t extent, first, length;
+    const bool *marked; /* NULL: the range */
+} values;
+
+/* The product of these, in each dimension. */
 typedef struct {
     int n;
-    int64_t first[MO_MAX_AXES], length[MO_MAX_AXES], volume;
+    values side[MO_MAX_AXES];
+    int64_t volume;
 } box;
 
-/* Does the index take on each value of a range within 0 .. extent-1 once? The variables are digits. */
-static bool is_range(const mo_affine *index, int64_t extent, int64_t *first, int64_t *length)
+/* Does the index take on each value of a range once? The variables are digits. */
+static bool is_range(const mo_affine *index, values *v)
 {
     bool done[MO_AFFINE_TERMS] = {false};
-    *first = index->constant;
-    *length = 1;
+    v->first = index->constant;
+    v->length = 1;
     for (int i = 0; i < index->n; i++) {
         int j = 0;
-        while (j < index->n && (done[j] || index->term[j].factor != *length)) j++;
+        while (j < index->n && (done[j] || index->term[j].factor != v->length)) j++;
         if (j == index->n) return false;
         done[j] = true;
-        *length *= index->term[j].var.extent;
-        if (*length > extent) return false;
+        v->length *= index->term[j].var.extent;
+        if (v->length > v->extent) return false;
     }
-    return *first >= 0 && *first <= extent - *length;
+    return v->first >= 0 && v->first <= v->extent - v->length;
+}
+
+/* Goes through the values of variables from number `from` on; false when one is taken on twice. */
+static bool mark(const mo_affine *index, int from, int64_t value, int64_t extent, bool *marked)
+{
+    if (from == index->n) {
+        if (value < 0 || value >= extent || marked[value]) return false;
+        marked[value] = true;
+        return true;
+    }
+    for (int64_t i = 0; i < index->term[from].var.extent; i++)
+        if (!mark(index, from + 1, value + i * index->term[from].factor, extent, marked)) return false;
+    return true;
+}
+
+static bool make_values(mo_recheck *r, const mo_affine *index, int64_t extent, values *v)
+{
+    int64_t least, most;
+    *v = (values){.extent = extent};
+    if (!mo_recheck_range(index, &least, &most) || least < 0 || most >= extent) return false;
+    if (is_range(index, v)) return true;
+    if (extent > MOST_MEMBERS) return false;
+    bool *marked = MO_NEW_ARRAY(r->arena, bool, extent);
+    if (!mark(index, 0, index->constant, extent, marked)) return false;
+    v->marked = marked;
+    v->length = 0;
+    for (int64_t i = 0; i < extent; i++) v->length += marked[i];
+    return true;
+}
+
+static bool has_value(const values *v, int64_t value)
+{
+    return v->marked != NULL ? v->marked[value] : value >= v->first && value < v->first + v->length;
+}
+
+/* How many values do they have in common? */
+static int64_t common_values(const values *a, const values *b)
+{
+    int64_t count = 0;
+    if (a->marked == NULL && b->marked == NULL) {
+        int64_t from = a->first > b->first ? a->first : b->first;
+        int64_t end_a = a->first + a->length, end_b = b->first + b->length, end = end_a < end_b ? end_a : end_b;
+        return end > from ? end - from : 0;
+    }
+    for (int64_t i = 0; i < a->extent; i++) count += has_value(a, i) && has_value(b, i);
+    return count;
 }
 
 static bool shares_variable(const mo_affine *a, const mo_affine *b)
@@ -136,13 +191,14 @@ static bool shares_variable(const mo_affine *a, const mo_affine *b)
     return false;
 }
 
-static bool make_box(const mo_affine *index, int n, const int64_t *extents, box *b)
+/* Each dimension has variables of its own, and takes on no value twice. */
+static bool make_box(mo_recheck *r, const mo_affine *index, int n, const int64_t *extents, box *b)
 {
     b->n = n;
     b->volume = 1;
     for (int i = 0; i < n; i++) {
-        if (!is_range(&index[i], extents[i], &b->first[i], &b->length[i])) return false;
-        b->volume *= b->length[i];
+        if (!make_values(r, &index[i], extents[i], &b->side[i])) return false;
+        b->volume *= b->side[i].length;
         for (int j = 0; j < i; j++)
             if (shares_variable(&index[i], &index[j])) return false;
     }
@@ -152,15 +208,16 @@ static bool make_box(const mo_affine *index, int n, const int64_t *extents, box 
 static bool disjoint(const box *a, const box *b)
 {
     for (int i = 0; i < a->n; i++)
-        if (a->first[i] + a->length[i] <= b->first[i] || b->first[i] + b->length[i] <= a->first[i])
-            return true;
+        if (common_values(&a->side[i], &b->side[i]) == 0) return true;
     return false;
 }
 
 static bool same_box(const box *a, const box *b)
 {
-    for (int i = 0; i < a->n; i++)
-        if (a->first[i] != b->first[i] || a->length[i] != b->length[i]) return false;
+    for (int i = 0; i < a->n; i++) {
+        const values *x = &a->side[i], *y = &b->side[i];
+        if (x->length != y->length || common_values(x, y) != x->length) return false;
+    }
     return true;
 }
 
@@ -171,8 +228,8 @@ bool mo_recheck_partition(mo_recheck *r, const mo_affine *const *parts, int n_pa
     int64_t missing = 1;
     for (int d = 0; d < n; d++) missing *= extents[d];
     for (int i = 0; i < n_parts; i++) {
-        if (!make_box(parts[i], n, extents, &boxes[i]))
-            return mo_recheck_fail(r, "a case whose elements are no ranges of indices");
+        if (!make_box(r, parts[i], n, extents, &boxes[i]))
+            return mo_recheck_fail(r, "a case with an index that is taken on twice");
         for (int j = 0; j < i; j++)
             if (!disjoint(&boxes[i], &boxes[j])) return mo_recheck_fail(r, "an element in two cases");
         missing -= boxes[i].volume;
@@ -228,7 +285,7 @@ static bool add_candidate(mo_recheck *r, cover *all, const mo_recheck_need *need
     if (b != NULL && !take_slots(b, &needs[1], &c, known)) return true;
     for (int s = 0; s < all->n_slots; s++)
         if (!known[s]) c.at[s] = mo_affine_var(mo_recheck_var(r, (uint32_t)all->extents[s]));
-    if (!runs_freely(&c, all->n_slots, needs, n_needs) || !make_box(c.at, all->n_slots, all->extents, &c.box))
+    if (!runs_freely(&c, all->n_slots, needs, n_needs) || !make_box(r, c.at, all->n_slots, all->extents, &c.box))
         return true;
     int at = 0; /* large ones first */
     while (at < all->n && all->list[at].box.volume >= c.box.volume) {

@@ -177,7 +177,8 @@ static int64_t common_values(const values *a, const values *b)
     int64_t count = 0;
     if (a->marked == NULL && b->marked == NULL) {
         int64_t from = a->first > b->first ? a->first : b->first;
-        int64_t end_a = a->first + a->length, end_b = b->first + b->length, end = end_a < end_b ? end_a : end_b;
+        int64_t end_a = a->first + a->length, end_b = b->first + b->length,
+                end = end_a < end_b ? end_a : end_b;
         return end > from ? end - from : 0;
     }
     for (int64_t i = 0; i < a->extent; i++) count += has_value(a, i) && has_value(b, i);
@@ -285,7 +286,8 @@ static bool add_candidate(mo_recheck *r, cover *all, const mo_recheck_need *need
     if (b != NULL && !take_slots(b, &needs[1], &c, known)) return true;
     for (int s = 0; s < all->n_slots; s++)
         if (!known[s]) c.at[s] = mo_affine_var(mo_recheck_var(r, (uint32_t)all->extents[s]));
-    if (!runs_freely(&c, all->n_slots, needs, n_needs) || !make_box(r, c.at, all->n_slots, all->extents, &c.box))
+    if (!runs_freely(&c, all->n_slots, needs, n_needs) ||
+        !make_box(r, c.at, all->n_slots, all->extents, &c.box))
         return true;
     int at = 0; /* large ones first */
     while (at < all->n && all->list[at].box.volume >= c.box.volume) {

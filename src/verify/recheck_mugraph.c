@@ -129,7 +129,8 @@ static bool moves_fit(mo_recheck *r, const mo_kernel *kernel)
     if (kernel->n_moves != node->n_inputs + 1) return false;
     for (int i = 0; i < kernel->n_moves; i++) {
         int tensor = i == 0 ? node->outputs[0] : node->inputs[i - 1].tensor;
-        if (!mo_shape_equal(r->graph->tensors[kernel->moves[i]].shape, program->tensors[tensor].shape)) return false;
+        if (!mo_shape_equal(r->graph->tensors[kernel->moves[i]].shape, program->tensors[tensor].shape))
+            return false;
     }
     mo_shape_row_major(to->shape, strides);
     for (int d = 0; d < to->shape.rank; d++)
@@ -137,7 +138,8 @@ static bool moves_fit(mo_recheck *r, const mo_kernel *kernel)
     return true;
 }
 
-/* The place in a concat's operand that holds the element; *from is the operand, 0 if there is no single one. */
+/* The place in a concat's operand that holds the element; *from is the operand, 0 if there is no single one.
+ */
 static void find_part(const mo_recheck *r, const mo_kernel *kernel, int axis, mo_affine *index, int *from)
 {
     int64_t least, most, start = 0;

@@ -12,7 +12,8 @@
 #define XY X "," Y
 #define W "{\"name\":\"W\",\"shape\":[64,64],\"dtype\":\"f16\"}"
 #define V "{\"name\":\"V\",\"shape\":[64,64],\"dtype\":\"f16\"}"
-#define VEC "{\"name\":\"w\",\"shape\":[64],\"dtype\":\"f16\"},{\"name\":\"b\",\"shape\":[64],\"dtype\":\"f16\"}"
+#define VEC \
+    "{\"name\":\"w\",\"shape\":[64],\"dtype\":\"f16\"},{\"name\":\"b\",\"shape\":[64],\"dtype\":\"f16\"}"
 #define XWV X "," W "," V
 #define QKV                                                                                                \
     "{\"name\":\"Q\",\"shape\":[2,8,64],\"dtype\":\"f16\"},{\"name\":\"K\",\"shape\":[2,32,64],\"dtype\":" \
@@ -81,7 +82,7 @@ static const pair pairs[] = {
     {"functions", X,
      N("exp", "\"X\"", "e") "," N("log", "\"e\"", "l") "," NA("cast", "\"l\"", "c", "\"dtype\":\"bf16\"") ","
      N("pow", "\"c\",0.3", "p") "," NA("gelu", "\"p\"", "o", "\"approximate\":\"none\""),
-     N("add", "\"X\",0", "y") "," N("exp", "\"y\"", "e") "," N("log", "\"e\"", "l") ","
+     N("add", "0,\"X\"", "y") "," N("exp", "\"y\"", "e") "," N("log", "\"e\"", "l") ","
      NA("cast", "\"l\"", "c", "\"dtype\":\"bf16\"") "," N("pow", "\"c\",0.3", "p") ","
      NA("gelu", "\"p\"", "o", "\"approximate\":\"none\"")},
     {"maxima in parts", X, NA("max", "\"X\"", "o", "\"axes\":[0,1],\"keepdims\":true"),
@@ -236,7 +237,8 @@ static const mo_atom *copy_atom(copier *c, const mo_atom *atom)
     if (indexed(atom)) copy->index = copy_index(c, &atom->index);
     if (atom->kind == MO_ATOM_INPUT && c->n_inputs > 1 && is_place(c, OTHER_TENSOR))
         copy->tensor = (atom->tensor + 1) % c->n_inputs;
-    if ((atom->kind == MO_ATOM_FUNCTION || atom->kind == MO_ATOM_PRIME) && is_place(c, OTHER_TAG)) copy->tag++;
+    if ((atom->kind == MO_ATOM_FUNCTION || atom->kind == MO_ATOM_PRIME) && is_place(c, OTHER_TAG))
+        copy->tag++;
     copy->n_args = 0;
     for (int a = 0; a < atom->n_args; a++)
         if (atom->n_args < 2 || !is_place(c, DROPPED_ARGUMENT))
@@ -251,7 +253,8 @@ static mo_term copy_term(copier *c, const mo_term *term)
     mo_factor *factors = MO_NEW_ARRAY(c->arena, mo_factor, term->n_factors + 1);
     mo_var *bound = MO_NEW_ARRAY(c->arena, mo_var, term->n_bound + 1);
     copy.n_bound = copy.n_factors = 0;
-    if (is_place(c, DOUBLED_COEFFICIENT)) copy.coefficient = mo_rational_make(2 * copy.coefficient.num, copy.coefficient.den);
+    if (is_place(c, DOUBLED_COEFFICIENT))
+        copy.coefficient = mo_rational_make(2 * copy.coefficient.num, copy.coefficient.den);
     if (is_place(c, OTHER_SIGN)) copy.coefficient.num = -copy.coefficient.num;
     for (int b = 0; b < term->n_bound; b++) {
         bound[copy.n_bound++] = term->bound[b];
@@ -266,7 +269,8 @@ static mo_term copy_term(copier *c, const mo_term *term)
         mo_factor *factor = &factors[copy.n_factors++];
         *factor = (mo_factor){copy_atom(c, term->factors[f].atom), term->factors[f].power};
         if (factor->atom->kind == MO_ATOM_INDICATOR || !is_place(c, OTHER_POWER)) continue;
-        factor->power.num += factor->power.num == -factor->power.den ? 2 * factor->power.den : factor->power.den;
+        factor->power.num +=
+            factor->power.num == -factor->power.den ? 2 * factor->power.den : factor->power.den;
     }
     copy.bound = bound;
     copy.factors = factors;
@@ -316,7 +320,8 @@ static bool same_claim(const mo_claim *a, const mo_claim *b)
 }
 
 /* The certificate with another form in a claim, or in all claims with the same form; the cases follow. */
-static mo_proof with_form(mo_arena *arena, const mo_proof *from, int at, const mo_normal *form, bool everywhere)
+static mo_proof with_form(mo_arena *arena, const mo_proof *from, int at, const mo_normal *form,
+                          bool everywhere)
 {
     mo_proof copy = copy_proof(arena, from);
     const mo_claim *old = &from->claims[at];
@@ -334,7 +339,8 @@ static mo_proof with_form(mo_arena *arena, const mo_proof *from, int at, const m
     return copy;
 }
 
-static void expect_refused(const subject *s, const mo_proof *proof, const pair *p, const char *what, int at, int place)
+static void expect_refused(const subject *s, const mo_proof *proof, const pair *p, const char *what, int at,
+                           int place)
 {
     const char *reason = NULL;
     cr_expect(!accepted(s, proof, &reason), "%s (%s): accepted, claim %d, place %d: %s", p->what,
@@ -342,8 +348,8 @@ static void expect_refused(const subject *s, const mo_proof *proof, const pair *
 }
 
 static const char *const damage_names[DAMAGES] = {
-    "doubled coefficient", "other sign",    "other power", "other index factor", "other index constant",
-    "other index variable", "other tensor", "longer sum",  "unbound variable",   "other tag",
+    "doubled coefficient",  "other sign",     "other power",     "other index factor", "other index constant",
+    "other index variable", "other tensor",   "longer sum",      "unbound variable",   "other tag",
     "dropped term",         "dropped factor", "dropped argument"};
 
 static int damage_forms(const subject *s, const pair *p, damage kind, bool everywhere)
@@ -385,6 +391,22 @@ Test(recheck, forms_that_are_damaged_everywhere_are_refused)
 {
     cr_expect_gt(damage_all_forms(false, true), 1000);
     cr_expect_gt(damage_all_forms(true, true), 1000);
+}
+
+/* What the tests damage is a copy that would be accepted. */
+Test(recheck, copies_are_accepted)
+{
+    for (int i = 0; i < N_PAIRS; i++) {
+        subject s = make_subject(&pairs[i], false);
+        for (int c = 0; c < s.proof->n_claims; c++) {
+            copier copy = {.arena = s.arena, .kind = DAMAGES};
+            const mo_normal *form = copy_form(&copy, s.proof->claims[c].form);
+            mo_proof proof = with_form(s.arena, s.proof, c, form, c % 2 == 0);
+            const char *reason = NULL;
+            cr_expect(accepted(&s, &proof, &reason), "%s, claim %d: %s", pairs[i].what, c, reason);
+        }
+        free_subject(&s);
+    }
 }
 
 /* The claim says what another one says. */
@@ -487,4 +509,150 @@ Test(recheck, damaged_indices_and_cases_are_refused)
         free_subject(&s);
     }
     cr_expect_gt(count, 1000);
+}
+
+/* ---- the certificate of something else ---- */
+
+/* Operators that take the same operands. */
+static const mo_op exchanged[][2] = {
+    {MO_OP_ADD, MO_OP_SUB},         {MO_OP_SUB, MO_OP_ADD},      {MO_OP_MUL, MO_OP_DIV},
+    {MO_OP_DIV, MO_OP_MUL},         {MO_OP_MAX, MO_OP_MIN},      {MO_OP_MIN, MO_OP_MAX},
+    {MO_OP_SUM, MO_OP_MAX},         {MO_OP_MEAN, MO_OP_SUM},     {MO_OP_MAXIMUM, MO_OP_MINIMUM},
+    {MO_OP_MINIMUM, MO_OP_MAXIMUM}, {MO_OP_SQRT, MO_OP_RSQRT},   {MO_OP_RSQRT, MO_OP_SQRT},
+    {MO_OP_SQUARE, MO_OP_NEG},      {MO_OP_NEG, MO_OP_EXP},      {MO_OP_EXP, MO_OP_LOG},
+    {MO_OP_LOG, MO_OP_EXP},         {MO_OP_SIGMOID, MO_OP_SILU}, {MO_OP_SILU, MO_OP_SIGMOID},
+    {MO_OP_TANH, MO_OP_SIGMOID},    {MO_OP_RELU, MO_OP_ABS},     {MO_OP_ABS, MO_OP_RELU},
+    {MO_OP_RECIPROCAL, MO_OP_NEG},  {MO_OP_SUM, MO_OP_MEAN},     {MO_OP_RMS_NORM, MO_OP_LAYER_NORM},
+    {MO_OP_MATMUL, MO_OP_MAX},
+};
+#define N_EXCHANGED ((int)(sizeof exchanged / sizeof *exchanged))
+
+enum {
+    OTHER_EPS = N_EXCHANGED,
+    OTHER_OFFSET,
+    OTHER_START,
+    OTHER_NUMBER,
+    OTHER_BOUNDS,
+    TURNED,
+    SWAPPED,
+    CHANGES
+};
+
+static bool turn_operand(mo_node *node)
+{
+    node->attrs.transpose_b = !node->attrs.transpose_b;
+    return node->op == MO_OP_MATMUL;
+}
+
+static bool swap_operands(mo_node *node)
+{
+    if (node->op != MO_OP_SUB && node->op != MO_OP_DIV && node->op != MO_OP_MATMUL &&
+        node->op != MO_OP_CONCAT)
+        return false;
+    mo_operand first = node->inputs[0];
+    node->inputs[0] = node->inputs[1];
+    node->inputs[1] = first;
+    return true;
+}
+
+/* False where the node has nothing of the kind. */
+static bool change_node(mo_node *node, int change)
+{
+    bool norm = node->op == MO_OP_RMS_NORM || node->op == MO_OP_LAYER_NORM || node->op == MO_OP_L2_NORM;
+    bool number = node->n_inputs == 2 && node->inputs[1].tensor < 0;
+    if (change < N_EXCHANGED && node->op != exchanged[change][0]) return false;
+    if (change < N_EXCHANGED && node->op == MO_OP_MATMUL) return false;
+    switch (change) {
+    default: node->op = exchanged[change][1]; return true;
+    case OTHER_EPS: node->attrs.eps *= 2; return norm;
+    case OTHER_OFFSET: node->attrs.offset--; return node->op == MO_OP_CAUSAL_MASK;
+    case OTHER_START: node->attrs.start++; return node->op == MO_OP_SLICE;
+    case OTHER_NUMBER: node->inputs[1].number += number ? 1.0 : 0.0; return number;
+    case OTHER_BOUNDS: node->attrs.max += 1.0; return node->op == MO_OP_CLAMP;
+    case TURNED: return turn_operand(node);
+    case SWAPPED: return swap_operands(node);
+    }
+}
+
+static int change_program(const subject *s, const pair *p, bool other)
+{
+    int count = 0;
+    mo_program *program = other ? s->other : s->program;
+    for (int i = 0; i < program->n_nodes; i++)
+        for (int change = 0; change < CHANGES; change++) {
+            mo_node *node = &program->nodes[i], old = *node;
+            mo_operand inputs[3] = {{0}};
+            memcpy(inputs, old.inputs, sizeof *inputs * (size_t)(old.n_inputs < 3 ? old.n_inputs : 3));
+            bool changed = change_node(node, change);
+            if (changed) expect_refused(s, s->proof, p, mo_op_name(old.op), i, change);
+            *node = old;
+            memcpy(old.inputs, inputs, sizeof *inputs * (size_t)(old.n_inputs < 3 ? old.n_inputs : 3));
+            count += changed;
+        }
+    return count;
+}
+
+static bool swap_strides(mo_prim *body, mo_prim_node *node)
+{
+    int first = mo_axes_next(node->axes, -1), second = mo_axes_next(node->axes, first);
+    if (node->op != MO_OP_ITER || first >= MO_MAX_AXES || second >= MO_MAX_AXES) return false;
+    if (body->axes[first].extent != body->axes[second].extent) return false;
+    int64_t stride = node->access.stride[first];
+    node->access.stride[first] = node->access.stride[second];
+    node->access.stride[second] = stride;
+    return true;
+}
+
+static bool change_body_node(mo_prim *body, mo_prim_node *node, int change)
+{
+    int first;
+    if (change < N_EXCHANGED) {
+        bool product = node->op == MO_OP_MATMUL;
+        if (node->op != exchanged[change][0] || exchanged[change][1] == MO_OP_MEAN) return false;
+        node->n_in = product ? 1 : node->n_in;
+        node->op = exchanged[change][1];
+        return true;
+    }
+    switch (change) {
+    case OTHER_OFFSET: node->mask_offset--; return node->op == MO_OP_MASK;
+    case OTHER_NUMBER: node->number += 1.0; return node->op == MO_OP_CONST;
+    case OTHER_BOUNDS: node->max += 1.0; return node->op == MO_OP_CLAMP;
+    case TURNED: return swap_strides(body, node);
+    case SWAPPED:
+        if (node->op != MO_OP_SUB && node->op != MO_OP_DIV) return false;
+        first = node->in[0];
+        node->in[0] = node->in[1];
+        node->in[1] = first;
+        return true;
+    default: return false;
+    }
+}
+
+static int change_graph(const subject *s, const pair *p)
+{
+    int count = 0;
+    for (int k = 0; k < s->graph->n_kernels; k++) {
+        mo_prim *body = s->graph->kernels[k].body;
+        for (int i = 0; i < body->n_nodes; i++)
+            for (int change = 0; change < CHANGES; change++) {
+                mo_prim_node old = body->nodes[i];
+                bool changed = change_body_node(body, &body->nodes[i], change);
+                if (changed) expect_refused(s, s->proof, p, mo_op_name(old.op), i, change);
+                body->nodes[i] = old;
+                count += changed;
+            }
+    }
+    return count;
+}
+
+Test(recheck, certificates_of_something_else_are_refused)
+{
+    int count = 0;
+    for (int i = 0; i < 2 * N_PAIRS; i++) {
+        subject s = make_subject(&pairs[i / 2], i % 2 != 0);
+        count += change_program(&s, &pairs[i / 2], false);
+        count += s.graph != NULL ? change_graph(&s, &pairs[i / 2]) : change_program(&s, &pairs[i / 2], true);
+        free_subject(&s);
+    }
+    cr_expect_gt(count, 300);
 }

@@ -656,3 +656,176 @@ Test(recheck, certificates_of_something_else_are_refused)
     }
     cr_expect_gt(count, 300);
 }
+
+/* ---- certificates made by hand ---- */
+
+/* A certificate that W summed over its columns is the same in a program and a copy of it. */
+typedef struct {
+    mo_arena *arena;
+    mo_program *program, *other;
+    mo_normals *forms;
+    mo_proof proof;
+    mo_claim claims[8];
+    mo_proof_case cases[4];
+} craft;
+
+static const mo_var row = {0, 64};
+
+static craft start_craft(void)
+{
+    craft c = {.arena = mo_arena_new()};
+    c.program = test_program(c.arena, W, NA("sum", "\"W\"", "o", "\"axes\":[1]"), "\"o\"");
+    c.other = test_program(c.arena, W, NA("sum", "\"W\"", "o", "\"axes\":[1]"), "\"o\"");
+    c.forms = mo_normals_new(c.arena);
+    c.proof = (mo_proof){.arena = c.arena, .forms = c.forms, .proved = true};
+    return c;
+}
+
+static void add_claim(craft *c, mo_claim_kind kind, int value, int n, const mo_affine *index,
+                      const mo_normal *form)
+{
+    mo_affine *kept = MO_NEW_ARRAY(c->arena, mo_affine, n);
+    memcpy(kept, index, sizeof *kept * (size_t)n);
+    c->claims[c->proof.n_claims++] = (mo_claim){kind, -1, value, n, kept, form};
+}
+
+static const mo_normal *element_at(craft *c, const mo_affine index[2])
+{
+    mo_affine place = mo_affine_constant(0);
+    cr_assert(mo_affine_add(&place, &index[0], 64) && mo_affine_add(&place, &index[1], 1));
+    return mo_normal_input(c->forms, 0, &place);
+}
+
+static void add_case(craft *c, const mo_affine *index)
+{
+    mo_affine *kept = MO_NEW(c->arena, mo_affine);
+    *kept = *index;
+    c->cases[c->proof.n_cases++] =
+        (mo_proof_case){0, 1, kept, &c->claims[c->proof.n_claims - 2], &c->claims[c->proof.n_claims - 1]};
+}
+
+static bool crafted_is_accepted(craft *c)
+{
+    const char *reason;
+    c->proof.claims = c->claims;
+    c->proof.cases = c->cases;
+    return mo_proof_recheck(c->program, NULL, c->other, &c->proof, &reason);
+}
+
+/* The sum in two ranges of 32, the second from `start` on. */
+static bool two_ranges(int64_t start)
+{
+    craft c = start_craft();
+    mo_var low = {100, 32}, high = {101, 32};
+    mo_affine first[2] = {mo_affine_var(row), mo_affine_var(low)},
+              second[2] = {mo_affine_var(row), mo_affine_var(high)};
+    second[1].constant = start;
+    const mo_normal *a = element_at(&c, first), *b = element_at(&c, second);
+    const mo_normal *sum =
+        mo_normal_add(c.forms, mo_normal_sum(c.forms, a, &low, 1), mo_normal_sum(c.forms, b, &high, 1));
+    for (mo_claim_kind kind = MO_CLAIM_PROGRAM; kind <= MO_CLAIM_OTHER; kind++) {
+        add_claim(&c, kind, 0, 2, first, a);
+        add_claim(&c, kind, 0, 2, second, b);
+    }
+    add_claim(&c, MO_CLAIM_PROGRAM, 1, 1, first, sum);
+    add_claim(&c, MO_CLAIM_OTHER, 1, 1, first, sum);
+    add_case(&c, first);
+    bool result = crafted_is_accepted(&c);
+    mo_arena_free(c.arena);
+    return result;
+}
+
+Test(recheck, ranges_of_a_reduction_cover_it_once)
+{
+    cr_expect(two_ranges(32));
+    cr_expect_not(two_ranges(16), "elements that are counted twice");
+    cr_expect_not(two_ranges(0), "elements that are counted twice");
+    cr_expect_not(two_ranges(33), "elements that are left out");
+}
+
+/* The sum of the diagonal is none of rows: the variable of the sum must not be that of the row. */
+Test(recheck, variables_of_a_reduction_run_freely)
+{
+    craft c = start_craft();
+    mo_var column = {100, 64};
+    mo_affine diagonal[2] = {mo_affine_var(row), mo_affine_var(row)}, moving = mo_affine_var(column);
+    const mo_normal *element = element_at(&c, diagonal);
+    const mo_normal *sum =
+        mo_normal_sum(c.forms, mo_normal_substitute(c.forms, element, row, &moving), &column, 1);
+    add_claim(&c, MO_CLAIM_PROGRAM, 0, 2, diagonal, element);
+    add_claim(&c, MO_CLAIM_OTHER, 0, 2, diagonal, element);
+    add_claim(&c, MO_CLAIM_PROGRAM, 1, 1, diagonal, sum);
+    add_claim(&c, MO_CLAIM_OTHER, 1, 1, diagonal, sum);
+    add_case(&c, diagonal);
+    cr_expect_not(crafted_is_accepted(&c));
+    mo_arena_free(c.arena);
+}
+
+/* The rows below 32 and those from `start` on; each case has a claim on either side. */
+static bool two_cases(int64_t start)
+{
+    craft c = start_craft();
+    mo_var column = {100, 64}, half = {1, 32};
+    mo_affine at[2][2] = {{mo_affine_var(half), mo_affine_var(column)},
+                          {mo_affine_var(half), mo_affine_var(column)}};
+    at[1][0].constant = start;
+    for (int i = 0; i < 2; i++) {
+        const mo_normal *element = element_at(&c, at[i]);
+        const mo_normal *sum = mo_normal_sum(c.forms, element, &column, 1);
+        add_claim(&c, MO_CLAIM_PROGRAM, 0, 2, at[i], element);
+        add_claim(&c, MO_CLAIM_OTHER, 0, 2, at[i], element);
+        add_claim(&c, MO_CLAIM_PROGRAM, 1, 1, at[i], sum);
+        add_claim(&c, MO_CLAIM_OTHER, 1, 1, at[i], sum);
+        add_case(&c, at[i]);
+    }
+    bool result = crafted_is_accepted(&c);
+    mo_arena_free(c.arena);
+    return result;
+}
+
+Test(recheck, cases_cover_an_output_once)
+{
+    cr_expect(two_cases(32));
+    cr_expect_not(two_cases(31));
+    cr_expect_not(two_cases(33));
+    cr_expect_not(two_cases(0));
+}
+
+/* A claim counts only behind those that it needs: otherwise two wrong ones could hold each other up. */
+Test(recheck, claims_in_another_order_are_refused)
+{
+    for (int i = 0; i < N_PAIRS; i++) {
+        subject s = make_subject(&pairs[i], false);
+        mo_proof proof = copy_proof(s.arena, s.proof);
+        for (int j = 0; j < proof.n_claims; j++)
+            *claim_of(&proof, j) = s.proof->claims[proof.n_claims - 1 - j];
+        expect_refused(&s, &proof, &pairs[i], "reversed", -1, -1);
+        free_subject(&s);
+    }
+}
+
+/* Numbers of tensors are the same, shapes are not. */
+Test(recheck, programs_with_other_shapes_are_refused)
+{
+    const char *reason;
+    subject s = make_subject(&pairs[0], false);
+    mo_program *wide = test_program(s.arena,
+                                    "{\"name\":\"X\",\"shape\":[6,32],\"dtype\":\"f16\"},{\"name\":\"Y\","
+                                    "\"shape\":[6,32],\"dtype\":\"f16\"}",
+                                    pairs[0].b, "\"o\"");
+    cr_expect_not(mo_proof_recheck(s.program, NULL, wide, s.proof, &reason));
+    cr_expect_not(mo_proof_recheck(wide, NULL, s.other, s.proof, &reason));
+    free_subject(&s);
+}
+
+Test(recheck, certificates_that_prove_nothing_are_refused)
+{
+    const char *reason;
+    subject s = make_subject(&pairs[0], false);
+    mo_proof proof = copy_proof(s.arena, s.proof);
+    proof.proved = false;
+    cr_expect_not(accepted(&s, &proof, &reason));
+    cr_expect_str_eq(reason, "no certificate of an equality");
+    cr_expect_not(mo_proof_recheck(s.program, NULL, NULL, s.proof, &reason));
+    free_subject(&s);
+}

@@ -74,6 +74,9 @@ static const pair pairs[] = {
      N("abs", "\"X\"", "a") "," N("add", "\"X\",\"a\"", "s") "," N("mul", "\"s\",0.5", "o")},
     {"clamp", X, NA("clamp", "\"X\"", "o", "\"min\":-1,\"max\":6"),
      N("maximum", "\"X\",-1", "s") "," N("minimum", "\"s\",6", "o")},
+    {"the larger of two that differ by a number", X,
+     N("add", "\"X\",1", "s") "," N("maximum", "\"X\",\"s\"", "o"),
+     N("add", "\"X\",1", "s") "," N("maximum", "\"s\",\"X\"", "o")},
     {"root of a square", X, N("square", "\"X\"", "q") "," N("sqrt", "\"q\"", "o"), N("abs", "\"X\"", "o")},
     {"inverse root", X,
      N("square", "\"X\"", "q") "," N("add", "\"q\",1", "s") "," N("pow", "\"s\",-1.5", "o"),
@@ -190,6 +193,7 @@ typedef enum {
     DROPPED_TERM,
     DROPPED_FACTOR,
     DROPPED_ARGUMENT,
+    ADDED_ARGUMENT,
     DAMAGES
 } damage;
 
@@ -229,10 +233,23 @@ static mo_affine copy_index(copier *c, const mo_affine *index)
 
 static const mo_normal *copy_form(copier *c, const mo_normal *form);
 
+/* Twice a form, so that the largest of 0 and both is another value. */
+static const mo_normal *twice(copier *c, const mo_normal *form)
+{
+    mo_normal *copy = MO_NEW(c->arena, mo_normal);
+    mo_term *terms = MO_NEW_ARRAY(c->arena, mo_term, form->n + 1);
+    *copy = *form;
+    memcpy(terms, form->terms, sizeof *terms * (size_t)form->n);
+    for (int t = 0; t < form->n; t++)
+        terms[t].coefficient = mo_rational_make(2 * terms[t].coefficient.num, terms[t].coefficient.den);
+    copy->terms = terms;
+    return copy;
+}
+
 static const mo_atom *copy_atom(copier *c, const mo_atom *atom)
 {
     mo_atom *copy = MO_NEW(c->arena, mo_atom);
-    const mo_normal **args = MO_NEW_ARRAY(c->arena, const mo_normal *, atom->n_args + 1);
+    const mo_normal **args = MO_NEW_ARRAY(c->arena, const mo_normal *, atom->n_args + 2);
     *copy = *atom;
     if (indexed(atom)) copy->index = copy_index(c, &atom->index);
     if (atom->kind == MO_ATOM_INPUT && c->n_inputs > 1 && is_place(c, OTHER_TENSOR))
@@ -243,6 +260,8 @@ static const mo_atom *copy_atom(copier *c, const mo_atom *atom)
     for (int a = 0; a < atom->n_args; a++)
         if (atom->n_args < 2 || !is_place(c, DROPPED_ARGUMENT))
             args[copy->n_args++] = copy_form(c, atom->args[a]);
+    if (atom->kind == MO_ATOM_MAX && is_place(c, ADDED_ARGUMENT))
+        args[copy->n_args++] = twice(c, atom->args[0]);
     copy->args = args;
     return copy;
 }
@@ -348,9 +367,11 @@ static void expect_refused(const subject *s, const mo_proof *proof, const pair *
 }
 
 static const char *const damage_names[DAMAGES] = {
-    "doubled coefficient",  "other sign",     "other power",     "other index factor", "other index constant",
-    "other index variable", "other tensor",   "longer sum",      "unbound variable",   "other tag",
-    "dropped term",         "dropped factor", "dropped argument"};
+    "doubled coefficient", "other sign",           "other power",
+    "other index factor",  "other index constant", "other index variable",
+    "other tensor",        "longer sum",           "unbound variable",
+    "other tag",           "dropped term",         "dropped factor",
+    "dropped argument",    "added argument"};
 
 static int damage_forms(const subject *s, const pair *p, damage kind, bool everywhere)
 {
@@ -791,6 +812,44 @@ Test(recheck, cases_cover_an_output_once)
     cr_expect_not(two_cases(0));
 }
 
+/* Claims of a case that were never made, with forms that agree. */
+Test(recheck, cases_without_their_claims_are_refused)
+{
+    for (int i = 0; i < N_PAIRS; i++) {
+        subject s = make_subject(&pairs[i], false);
+        mo_proof proof = copy_proof(s.arena, s.proof);
+        const mo_normal *form = proof.claims[0].form;
+        mo_claim left = *proof.cases[0].left, right = *proof.cases[0].right;
+        if (left.form == form) form = proof.claims[1].form;
+        left.form = right.form = form;
+        case_of(&proof, 0)->left = &left;
+        case_of(&proof, 0)->right = &right;
+        if (form != s.proof->cases[0].left->form)
+            expect_refused(&s, &proof, &pairs[i], "claims of its own", -1, 0);
+        free_subject(&s);
+    }
+}
+
+/* There is no row 64. */
+Test(recheck, elements_beyond_a_tensor_are_refused)
+{
+    for (int64_t shift = 0; shift < 2; shift++) {
+        craft c = start_craft();
+        mo_var column = {100, 64};
+        mo_affine at[2] = {mo_affine_var(row), mo_affine_var(column)}, beyond[2] = {at[0], at[1]};
+        const mo_normal *sum = mo_normal_sum(c.forms, element_at(&c, at), &column, 1);
+        beyond[0].constant += shift;
+        for (mo_claim_kind kind = MO_CLAIM_PROGRAM; kind <= MO_CLAIM_OTHER; kind++)
+            add_claim(&c, kind, 0, 2, at, element_at(&c, at));
+        add_claim(&c, MO_CLAIM_PROGRAM, 0, 2, beyond, element_at(&c, beyond));
+        add_claim(&c, MO_CLAIM_PROGRAM, 1, 1, at, sum);
+        add_claim(&c, MO_CLAIM_OTHER, 1, 1, at, sum);
+        add_case(&c, at);
+        cr_expect_eq(crafted_is_accepted(&c), shift == 0);
+        mo_arena_free(c.arena);
+    }
+}
+
 /* A claim counts only behind those that it needs: otherwise two wrong ones could hold each other up. */
 Test(recheck, claims_in_another_order_are_refused)
 {
@@ -815,6 +874,40 @@ Test(recheck, programs_with_other_shapes_are_refused)
                                     pairs[0].b, "\"o\"");
     cr_expect_not(mo_proof_recheck(s.program, NULL, wide, s.proof, &reason));
     cr_expect_not(mo_proof_recheck(wide, NULL, s.other, s.proof, &reason));
+    const pair inner = {"inner extent", X, NA("mean", "\"X\"", "o", "\"axes\":[1]"),
+                        NA("mean", "\"X\"", "o", "\"axes\":[1]")};
+    subject t = make_subject(&inner, false);
+    mo_program *narrow =
+        test_program(t.arena, "{\"name\":\"X\",\"shape\":[6,32],\"dtype\":\"f16\"}", inner.b, "\"o\"");
+    cr_expect_not(mo_proof_recheck(t.program, NULL, narrow, t.proof, &reason));
+    free_subject(&t);
+    free_subject(&s);
+}
+
+/* What is said of the graph is true, but only about the first row of the output, where all rows are equal. */
+Test(recheck, other_elements_of_an_output_are_refused)
+{
+    const pair rows = {"equal rows", VEC,
+                       N("neg", "\"w\"", "n") "," NA("broadcast_to", "\"n\"", "o", "\"shape\":[6,64]"), ""};
+    subject s = make_subject(&rows, true);
+    mo_proof proof = copy_proof(s.arena, s.proof);
+    mo_claim right = *proof.cases[0].right;
+    mo_affine first = mo_affine_constant(0);
+    for (int i = 0; i < proof.n_claims; i++) {
+        mo_claim *claim = claim_of(&proof, i);
+        if (claim->kind == MO_CLAIM_PROGRAM) continue;
+        bool stored = same_claim(claim, &right) && mo_affine_equal(claim->index, right.index);
+        mo_affine *index = MO_NEW_ARRAY(s.arena, mo_affine, claim->n + 1);
+        for (int d = 0; d < claim->n; d++) {
+            index[d] = claim->index[d];
+            cr_assert(mo_affine_substitute(&index[d], (mo_var){0, 6}, &first));
+        }
+        claim->index = index;
+        if (stored) right = *claim;
+    }
+    case_of(&proof, 0)->right = &right;
+    expect_refused(&s, &proof, &rows, "first row", -1, -1);
+    cr_expect_eq(right.index[0].n, 1);
     free_subject(&s);
 }
 

@@ -692,14 +692,19 @@ typedef struct {
 
 static const mo_var row = {0, 64};
 
-static craft start_craft(void)
+static craft start_craft_of(const char *nodes)
 {
     craft c = {.arena = mo_arena_new()};
-    c.program = test_program(c.arena, W, NA("sum", "\"W\"", "o", "\"axes\":[1]"), "\"o\"");
-    c.other = test_program(c.arena, W, NA("sum", "\"W\"", "o", "\"axes\":[1]"), "\"o\"");
+    c.program = test_program(c.arena, W, nodes, "\"o\"");
+    c.other = test_program(c.arena, W, nodes, "\"o\"");
     c.forms = mo_normals_new(c.arena);
     c.proof = (mo_proof){.arena = c.arena, .forms = c.forms, .proved = true};
     return c;
+}
+
+static craft start_craft(void)
+{
+    return start_craft_of(NA("sum", "\"W\"", "o", "\"axes\":[1]"));
 }
 
 static void add_claim(craft *c, mo_claim_kind kind, int value, int n, const mo_affine *index,
@@ -719,10 +724,11 @@ static const mo_normal *element_at(craft *c, const mo_affine index[2])
 
 static void add_case(craft *c, const mo_affine *index)
 {
-    mo_affine *kept = MO_NEW(c->arena, mo_affine);
-    *kept = *index;
+    int n = c->claims[c->proof.n_claims - 1].n;
+    mo_affine *kept = MO_NEW_ARRAY(c->arena, mo_affine, n);
+    memcpy(kept, index, sizeof *kept * (size_t)n);
     c->cases[c->proof.n_cases++] =
-        (mo_proof_case){0, 1, kept, &c->claims[c->proof.n_claims - 2], &c->claims[c->proof.n_claims - 1]};
+        (mo_proof_case){0, n, kept, &c->claims[c->proof.n_claims - 2], &c->claims[c->proof.n_claims - 1]};
 }
 
 static bool crafted_is_accepted(craft *c)
@@ -780,6 +786,55 @@ Test(recheck, variables_of_a_reduction_run_freely)
     add_case(&c, diagonal);
     cr_expect_not(crafted_is_accepted(&c));
     mo_arena_free(c.arena);
+}
+
+/* A product of W and itself over a variable of both, or over two that have nothing to do with each other. */
+static bool product_over(mo_var left, mo_var right)
+{
+    craft c = start_craft_of(N("matmul", "\"W\",\"W\"", "o"));
+    mo_var column = {1, 64};
+    mo_affine a[2] = {mo_affine_var(row), mo_affine_var(left)},
+              b[2] = {mo_affine_var(right), mo_affine_var(column)};
+    mo_affine at[2] = {a[0], b[1]};
+    const mo_normal *product = mo_normal_mul(c.forms, element_at(&c, a), element_at(&c, b));
+    const mo_normal *sum = mo_normal_sum(c.forms, product, &right, 1);
+    for (mo_claim_kind kind = MO_CLAIM_PROGRAM; kind <= MO_CLAIM_OTHER; kind++) {
+        add_claim(&c, kind, 0, 2, a, element_at(&c, a));
+        add_claim(&c, kind, 0, 2, b, element_at(&c, b));
+    }
+    add_claim(&c, MO_CLAIM_PROGRAM, 1, 2, at, sum);
+    add_claim(&c, MO_CLAIM_OTHER, 1, 2, at, sum);
+    add_case(&c, at);
+    bool result = crafted_is_accepted(&c);
+    mo_arena_free(c.arena);
+    return result;
+}
+
+Test(recheck, factors_of_a_product_run_together)
+{
+    mo_var one = {100, 64}, two = {101, 64};
+    cr_expect(product_over(one, one));
+    cr_expect_not(product_over(one, two));
+}
+
+/* The square of -sqrt(x) is x, too: both sides claim that the root of w^2 is w. */
+Test(recheck, roots_are_not_negative)
+{
+    for (int honest = 0; honest < 2; honest++) {
+        craft c = start_craft_of(N("square", "\"W\"", "q") "," N("sqrt", "\"q\"", "o"));
+        mo_affine at[2] = {mo_affine_var(row), mo_affine_var((mo_var){1, 64})};
+        const mo_normal *w = element_at(&c, at), *square = mo_normal_mul(c.forms, w, w);
+        const mo_normal *root = honest ? mo_normal_power(c.forms, square, (mo_rational){1, 2}) : w;
+        for (mo_claim_kind kind = MO_CLAIM_PROGRAM; kind <= MO_CLAIM_OTHER; kind++) {
+            add_claim(&c, kind, 0, 2, at, w);
+            add_claim(&c, kind, 1, 2, at, square);
+        }
+        add_claim(&c, MO_CLAIM_PROGRAM, 2, 2, at, root);
+        add_claim(&c, MO_CLAIM_OTHER, 2, 2, at, root);
+        add_case(&c, at);
+        cr_expect_eq(crafted_is_accepted(&c), honest == 1);
+        mo_arena_free(c.arena);
+    }
 }
 
 /* The rows below 32 and those from `start` on; each case has a claim on either side. */

@@ -6,6 +6,7 @@
 #include "search/assemble.h"
 #include "search/unfused.h"
 #include "verify/proof.h"
+#include "verify/recheck.h"
 
 #include <string.h>
 
@@ -150,8 +151,10 @@ static void make_structures(search *s)
 /* By proof, which is fast, or by the test where none is found. (Whatever is emitted is tested in the end.) */
 static bool verified(const search *s, const mo_mugraph *graph, mo_verify_report *report)
 {
+    const char *objection;
     mo_proof *proof = mo_prove_mugraph(s->program, graph);
-    *report = (mo_verify_report){.delta = -1.0, .proved = proof->proved};
+    *report = (mo_verify_report){.delta = -1.0};
+    report->proved = proof->proved && mo_proof_recheck(s->program, graph, NULL, proof, &objection);
     mo_proof_free(proof);
     if (report->proved) return true;
     mo_verify_options options = {.delta = s->options->verify_delta,

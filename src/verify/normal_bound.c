@@ -363,9 +363,10 @@ static bool join_pair(mo_normals *s, mo_term *a, const mo_term *b, bool *joined)
             uint32_t extent = b->n_bound == a->n_bound ? b->bound[w].extent : 1;
             mo_term_list next = {0}, whole = {0};
             if (!moved(s, a, v, a->bound[v].extent, extent, &next)) return false;
-            if (next.n != 1 || mo_term_compare(&next.terms[0], b) != 0) continue;
+            if (next.n != 1 || !mo_rational_is(next.terms[0].coefficient, 1)) continue;
+            if (mo_term_compare(&next.terms[0], b) != 0) continue;
             if (!moved(s, a, v, 0, a->bound[v].extent + extent, &whole)) return false;
-            if (whole.n != 1) continue;
+            if (whole.n != 1 || !mo_rational_is(whole.terms[0].coefficient, 1)) continue;
             whole.terms[0].coefficient = a->coefficient;
             *a = whole.terms[0];
             *joined = true;

@@ -159,17 +159,42 @@ static mo_proof *prove(mo_arena *arena, const mo_program *program, const mo_prog
     return proof;
 }
 
+/* What is not valid has no meaning that could be proved. */
 mo_proof *mo_prove_mugraph(const mo_program *program, const mo_mugraph *graph)
 {
-    return prove(mo_arena_new(), program, NULL, graph);
+    mo_arena *arena = mo_arena_new();
+    const char *invalid = mo_mugraph_check(arena, graph);
+    if (invalid == NULL) return prove(arena, program, NULL, graph);
+    mo_proof *proof = MO_NEW(arena, mo_proof);
+    proof->arena = arena;
+    proof->reason = invalid;
+    return proof;
+}
+
+static bool same_kind(const mo_tensor *a, const mo_tensor *b)
+{
+    return mo_shape_equal(a->shape, b->shape) && a->dtype == b->dtype;
+}
+
+/* Have inputs of the same name, and outputs at the same position, one shape and dtype? */
+static bool correspond(const mo_program *a, const mo_program *b)
+{
+    for (int i = 0; i < a->n_inputs; i++)
+        for (int j = 0; j < b->n_inputs; j++)
+            if (strcmp(a->tensors[i].name, b->tensors[j].name) == 0 &&
+                !same_kind(&a->tensors[i], &b->tensors[j]))
+                return false;
+    if (a->n_outputs != b->n_outputs) return false;
+    for (int o = 0; o < a->n_outputs; o++)
+        if (!same_kind(&a->tensors[a->outputs[o]], &b->tensors[b->outputs[o]])) return false;
+    return true;
 }
 
 mo_proof *mo_prove_programs(const mo_program *program, const mo_program *other)
 {
     mo_arena *arena = mo_arena_new();
     mo_program *reordered = mo_equiv_reorder(arena, program, other);
-    if (reordered != NULL && program->n_outputs == other->n_outputs)
-        return prove(arena, program, reordered, NULL);
+    if (reordered != NULL && correspond(program, other)) return prove(arena, program, reordered, NULL);
     mo_proof *proof = MO_NEW(arena, mo_proof);
     proof->arena = arena;
     proof->reason = "inputs or outputs do not correspond";

@@ -11,6 +11,10 @@
 #define HUNDREDS 256.0
 #define THOUSANDS 8192.0
 #define LEAST_ULPS 8.0
+#define OFFSET_BITS 11
+#define SHARP_OFFSET 0x1p-6
+#define SHARP_LARGE 16.0
+#define SHARP_LESS 4.0
 #define LARGEST_F16 65504.0
 #define SLICE 65536 /* elements of one task */
 
@@ -23,6 +27,17 @@ static void normal_pair(uint64_t key, uint64_t pair, double z[2])
     z[0] = radius * cos(angle);
     z[1] = radius * sin(angle);
 }
+
+typedef struct {
+    const mo_tensor *tensor;
+    const mo_input_plan *plan;
+    mo_inputs_kind kind;
+    uint64_t key;
+    int n_infinite;
+    bool differs, broadcast;
+    int64_t row_major[MO_MAX_RANK];
+    double *out;
+} draw_task;
 
 /* Distance of neighbouring numbers of the dtype around `value`. */
 static double ulp(mo_dtype dtype, double value)
@@ -41,10 +56,16 @@ static double sign_of(int64_t row)
     return x >> 63 ? 1.0 : -1.0;
 }
 
-static double offset_element(mo_dtype dtype, double ratio, double noise, int64_t row)
+/* In f32 the values are multiples of an even larger step, so that the mean of a row is the same for every
+ * order of summation (that of 4096 elements, as in f16 and bf16): it cancels, and what rounding does to it is
+ * a matter of chance that one row cannot judge. Offsets of what an exponential reads are scaled down as a
+ * whole. */
+static double offset_element(const mo_tensor *tensor, bool sharp, double ratio, double noise, int64_t row)
 {
-    double spread = fmax(1.0, LEAST_ULPS * ulp(dtype, ratio));
-    return sign_of(row) * ratio + spread * noise;
+    double spread = fmax(1.0, LEAST_ULPS * ulp(tensor->dtype, ratio));
+    double step = ldexp(1.0, ilogb(ratio) - OFFSET_BITS), x = sign_of(row) * ratio + spread * noise;
+    if (tensor->dtype == MO_F32) x = nearbyint(x / step) * step;
+    return sharp ? x * SHARP_OFFSET : x;
 }
 
 /* f16 keeps what is below its normal numbers exactly enough for products and sums in f32. */
@@ -58,14 +79,22 @@ static double subnormal_scale(mo_dtype dtype)
     return dtype == MO_F16 ? 0x1p-18 : 0x1p-130;
 }
 
+/* Tensor cores multiply f32 numbers in parts, of which the lower ones are lost below 2^-115: there only every
+ * second element is so small. */
+static double subnormal_element(const draw_task *t, double noise, int64_t column)
+{
+    bool parts = t->tensor->dtype == MO_F32 && t->plan->multiplied;
+    return parts && column % 2 == 0 ? noise : noise * subnormal_scale(t->tensor->dtype);
+}
+
 /* Rows in the thousands, random ones, rows in the hundreds. Where an error of the operand of an exponential
  * would grow with it the factors are smaller, so that it stays as small as what is allowed. */
 static double large_element(bool sharp, double noise, int64_t row)
 {
     switch (row % 3) {
-    case 0: return noise * (sharp ? HUNDREDS : THOUSANDS);
+    case 0: return noise * (sharp ? SHARP_LARGE : THOUSANDS);
     case 1: return noise;
-    default: return noise * (sharp ? sqrt(HUNDREDS) : HUNDREDS);
+    default: return noise * (sharp ? SHARP_LESS : HUNDREDS);
     }
 }
 
@@ -74,38 +103,28 @@ static double small_element(mo_dtype dtype, double noise, int64_t row)
     return row % 3 == 0 ? 0.0 : row % 3 == 1 ? noise * tiny_scale(dtype) : noise;
 }
 
-/* The place of the NaN in a row: it wanders, and comes to the ends. */
-static int64_t nan_column(int64_t row, int64_t length)
+/* The place of the NaN in a row: it begins at the end, and wanders. */
+static int64_t nan_column(int64_t round, int64_t length)
 {
-    return (length - 1 + row / 6 * 37) % length;
+    return (length - 1 + round / 6 * 37) % length;
 }
 
-/* One element of the rows that are not finite: -inf in the first half, one NaN, subnormal, -inf, -inf in the
- * second half, random. */
-static double infinite_element(const mo_tensor *tensor, bool infinite, double noise, int64_t row,
-                               int64_t column)
+/* One element of the rows that are not finite. Of n inputs each row is special in one, so that what this one
+ * does is seen; one round after the other they hold -inf in the first half, one NaN, subnormal numbers, -inf
+ * everywhere, -inf in the second half, what is random. */
+static double infinite_element(const draw_task *t, double noise, int64_t turn, int64_t column)
 {
-    int64_t length = tensor->shape.dim[tensor->shape.rank - 1];
-    double inside = infinite ? (double)-INFINITY : noise;
-    switch (row % 6) {
-    case 0: return column < (length + 1) / 2 ? inside : noise;
-    case 1: return infinite && column == nan_column(row, length) ? (double)NAN : noise;
-    case 2: return noise * subnormal_scale(tensor->dtype);
-    case 3: return inside;
-    case 4: return column >= length / 2 ? inside : noise;
+    int64_t length = t->tensor->shape.dim[t->tensor->shape.rank - 1], round = turn / t->n_infinite;
+    if (turn % t->n_infinite != t->plan->infinite - 1) return noise;
+    switch (round % 6) {
+    case 0: return column < (length + 1) / 2 ? (double)-INFINITY : noise;
+    case 1: return column == nan_column(round, length) ? (double)NAN : noise;
+    case 2: return subnormal_element(t, noise, column);
+    case 3: return (double)-INFINITY;
+    case 4: return column >= length / 2 ? (double)-INFINITY : noise;
     default: return noise;
     }
 }
-
-typedef struct {
-    const mo_tensor *tensor;
-    const mo_input_plan *plan;
-    mo_inputs_kind kind;
-    uint64_t key;
-    bool differs, broadcast;
-    int64_t row_major[MO_MAX_RANK];
-    double *out;
-} draw_task;
 
 static double logits_element(const draw_task *t, int which, double spread, double z)
 {
@@ -121,15 +140,15 @@ static double element_of(const draw_task *t, double z, double spread, int64_t le
     int64_t row = position / length, column = position % length;
     if (!t->differs) return noise;
     switch (t->kind) {
-    case MO_INPUTS_OFFSET_100: return offset_element(t->tensor->dtype, 100.0, noise, row);
-    case MO_INPUTS_OFFSET_1000: return offset_element(t->tensor->dtype, 1000.0, noise, row);
+    case MO_INPUTS_OFFSET_100: return offset_element(t->tensor, t->plan->sharp, 100.0, noise, row);
+    case MO_INPUTS_OFFSET_1000: return offset_element(t->tensor, t->plan->sharp, 1000.0, noise, row);
     case MO_INPUTS_LARGE: return large_element(t->plan->sharp, noise, row);
     case MO_INPUTS_ZERO: return small_element(t->tensor->dtype, noise, row);
     case MO_INPUTS_TINY: return small_element(t->tensor->dtype, noise, row + 1);
     case MO_INPUTS_LOGITS_50: return logits_element(t, 0, spread, z);
     case MO_INPUTS_LOGITS_60000: return logits_element(t, 1, spread, z);
-    case MO_INPUTS_INFINITE: return infinite_element(t->tensor, t->plan->infinite, noise, row, column);
-    case MO_INPUTS_NAN: return infinite_element(t->tensor, t->plan->infinite, noise, row + 1, column);
+    case MO_INPUTS_INFINITE: return infinite_element(t, noise, row, column);
+    case MO_INPUTS_NAN: return infinite_element(t, noise, row + 2 * t->n_infinite - 1, column);
     default: return noise;
     }
 }
@@ -173,7 +192,11 @@ void mo_inputs_draw(const mo_inputs_plan *plan, mo_inputs_kind kind, uint64_t se
     for (int t = 0; t < plan->program->n_inputs; t++) {
         const mo_tensor *tensor = &plan->program->tensors[t];
         if (inputs[t] == NULL) continue;
-        draw_task task = {.tensor = tensor, .plan = &plan->inputs[t], .kind = kind, .out = inputs[t]};
+        draw_task task = {.tensor = tensor,
+                          .plan = &plan->inputs[t],
+                          .kind = kind,
+                          .n_infinite = plan->n_infinite,
+                          .out = inputs[t]};
         task.differs = mo_inputs_differ(plan, kind, t);
         uint64_t stream = (uint64_t)t * MO_INPUTS_KINDS + stream_of(kind, task.differs);
         task.key = mo_rng_at(seed ^ 0x1f83d9abfb41bd6bu, stream);

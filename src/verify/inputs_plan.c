@@ -121,6 +121,7 @@ typedef struct {
     const mo_program *program;
     const double *peaks; /* or NULL */
     mo_input_plan *inputs;
+    int n_infinite;
     bool *marked;
     double *degree;
 } planner;
@@ -186,20 +187,22 @@ static bool mixes_rows(const mo_program *program, const mo_node *node, int j)
     return !keeps_last_dimension(program, node);
 }
 
-static bool rows_stay_apart(const planner *p, int input)
+/* Follows what an input reaches: are its rows still apart at the end, and does a product read them? */
+static void follow_rows(const planner *p, int input, bool *apart, bool *multiplied)
 {
     const mo_program *program = p->program;
     bool *reached = MO_NEW_ARRAY(p->arena, bool, program->n_tensors + 1);
     reached[input] = true;
+    *apart = true;
     for (int i = 0; i < program->n_nodes; i++) {
         const mo_node *node = &program->nodes[i];
         for (int j = 0; j < node->n_inputs; j++) {
             if (node->inputs[j].tensor < 0 || !reached[node->inputs[j].tensor]) continue;
-            if (mixes_rows(program, node, j)) return false;
+            *apart &= !mixes_rows(program, node, j);
+            *multiplied |= node->op == MO_OP_MATMUL;
             for (int o = 0; o < node->n_outputs; o++) reached[node->outputs[o]] = true;
         }
     }
-    return true;
 }
 
 /* ---- logits ---- */
@@ -319,14 +322,16 @@ static void plan_logits(const planner *p, bool wanted[MO_LOGITS])
 
 /* ---- the plan ---- */
 
-static void plan_inputs(const planner *p)
+static void plan_inputs(planner *p)
 {
     const mo_program *program = p->program;
     for (int t = 0; t < program->n_inputs; t++) {
         mo_input_plan *input = &p->inputs[t];
         input->right = mo_inputs_right_length(program, t);
         input->special = program->tensors[t].shape.rank >= 2 && input->right == 0;
-        input->infinite = input->special && rows_stay_apart(p, t);
+        bool apart;
+        follow_rows(p, t, &apart, &input->multiplied);
+        if (input->special && apart) input->infinite = ++p->n_infinite;
         for (int l = 0; l < MO_LOGITS; l++) input->logits[l] = 1.0;
         for (int i = 0; i < program->n_nodes && !input->sharp; i++)
             input->sharp = is_sharp(program->nodes[i].op) && grows_with(p, i, t);
@@ -343,7 +348,7 @@ static int64_t fewest_rows(const planner *p, bool infinite)
 {
     int64_t fewest = 0;
     for (int t = 0; t < p->program->n_inputs; t++) {
-        if (infinite ? !p->inputs[t].infinite : !p->inputs[t].special) continue;
+        if (infinite ? p->inputs[t].infinite == 0 : !p->inputs[t].special) continue;
         int64_t rows = rows_of(&p->program->tensors[t]);
         if (fewest == 0 || rows < fewest) fewest = rows;
     }
@@ -366,9 +371,9 @@ mo_inputs_plan *mo_inputs_plan_new(mo_arena *arena, const mo_program *program, c
                                           [MO_INPUTS_LOGITS_50] = logits[0],
                                           [MO_INPUTS_LOGITS_60000] = logits[1],
                                           [MO_INPUTS_INFINITE] = infinite > 0,
-                                          [MO_INPUTS_NAN] = infinite == 1};
+                                          [MO_INPUTS_NAN] = infinite > 0 && infinite < 2 * p.n_infinite};
     mo_inputs_plan *plan = MO_NEW(arena, mo_inputs_plan);
-    *plan = (mo_inputs_plan){.program = program, .inputs = p.inputs};
+    *plan = (mo_inputs_plan){.program = program, .inputs = p.inputs, .n_infinite = p.n_infinite};
     for (int kind = 0; kind < MO_INPUTS_KINDS; kind++)
         if (wanted[kind]) plan->sets[plan->n_sets++] = (mo_inputs_kind)kind;
     return plan;
@@ -381,6 +386,8 @@ bool mo_inputs_differ(const mo_inputs_plan *plan, mo_inputs_kind kind, int input
     case MO_INPUTS_RANDOM: return false;
     case MO_INPUTS_LOGITS_50: return own->logits[0] != 1.0;
     case MO_INPUTS_LOGITS_60000: return own->logits[1] != 1.0 || own->unit > 0.0;
+    case MO_INPUTS_INFINITE:
+    case MO_INPUTS_NAN: return own->infinite > 0;
     default: return own->special;
     }
 }

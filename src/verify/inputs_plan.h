@@ -17,7 +17,7 @@ typedef enum {
     MO_INPUTS_LOGITS_50,    /* what the first exponential reads reaches 50 */
     MO_INPUTS_LOGITS_60000, /* and 60000 */
     MO_INPUTS_INFINITE,     /* rows of -inf as a whole and in part, rows with one NaN, subnormal rows */
-    MO_INPUTS_NAN,          /* the same, a row with NaN first */
+    MO_INPUTS_NAN,          /* the same, a row with NaN of the last input first */
     MO_INPUTS_KINDS
 } mo_inputs_kind;
 
@@ -32,7 +32,8 @@ typedef struct {
     int64_t right;            /* length of the sum that it is only ever the right operand of, or 0 */
     bool special;             /* rank 2 and more, no right operand: it has special rows */
     bool sharp;               /* reaches the operand of exp or softmax, where a small error grows */
-    bool infinite;            /* its rows may hold -inf and NaN, see mo_inputs_plan_new */
+    bool multiplied;          /* reaches a matmul */
+    int infinite;             /* 1 + its position among those whose rows may hold -inf and NaN; 0: none may */
     double logits[MO_LOGITS]; /* factor on the random values; 1: as in the random set */
     double unit;              /* logits-60000: values are small multiples of this; 0: not */
 } mo_input_plan;
@@ -40,6 +41,7 @@ typedef struct {
 typedef struct {
     const mo_program *program;
     const mo_input_plan *inputs;
+    int n_infinite; /* inputs whose rows may hold -inf and NaN: they take turns */
     int n_sets;
     mo_inputs_kind sets[MO_INPUTS_KINDS]; /* the random one first, then in the order of their kinds */
 } mo_inputs_plan;

@@ -202,6 +202,31 @@ Test(inputs, rows_that_are_not_finite)
     mo_arena_free(f.arena);
 }
 
+/* Two inputs take turns, and one whose rows meet every result has none. */
+Test(inputs, one_input_at_a_time_is_not_finite)
+{
+    fixture f = prepare(
+        INPUT("X", "[12,64]", "f16") "," INPUT("Z", "[12,64]", "f16") "," INPUT("R", "[64,64]", "f16"),
+        N("add", "\"X\",\"Z\"", "a") "," N("square", "\"R\"", "r") "," N("matmul", "\"a\",\"r\"", "o"));
+    int special[2] = {0, 0};
+    draw(&f, MO_INPUTS_INFINITE);
+    for (int row = 0; row < 12; row++) {
+        bool hit[2];
+        for (int t = 0; t < 2; t++) {
+            row_facts r = facts_of(&f, t, row);
+            hit[t] = r.infinities + r.nans > 0 || r.rms < 1e-5;
+            special[t] += hit[t];
+        }
+        cr_expect_not(hit[0] && hit[1], "row %d", row);
+    }
+    cr_expect_eq(special[0], 5);
+    cr_expect_eq(special[1], 5);
+    for (int row = 0; row < 64; row++) cr_expect(isfinite(facts_of(&f, 2, row).rms));
+    cr_expect_not(mo_inputs_differ(f.plan, MO_INPUTS_INFINITE, 2));
+    cr_expect(mo_inputs_differ(f.plan, MO_INPUTS_LARGE, 2));
+    mo_arena_free(f.arena);
+}
+
 /* What the exponential reads reaches 50 and 60000, whatever stands before it. */
 Test(inputs, logits_reach_their_magnitude)
 {

@@ -315,3 +315,16 @@ Test(oracle, large_products_are_offered)
     }
     mo_arena_free(arena);
 }
+
+Test(oracle, peaks_are_of_what_is_finite)
+{
+    mo_arena *arena = mo_arena_new();
+    mo_program *p = test_program(arena, INPUT("A", "[4]"),
+                                 N("square", "\"A\"", "s") "," N("neg", "\"s\"", "o"), "\"o\"");
+    const double a[] = {1, -3, (double)INFINITY, (double)NAN};
+    double peaks[3] = {0}, **out = MO_NEW_ARRAY(arena, double *, p->n_tensors);
+    mo_oracle_run(p, &(mo_oracle_options){.threads = 1, .peaks = peaks}, (const double *const[]){a}, out);
+    cr_expect(peaks[0] == 3 && peaks[1] == 9 && peaks[2] == 9, "%g %g %g", peaks[0], peaks[1], peaks[2]);
+    mo_oracle_free(p, out);
+    mo_arena_free(arena);
+}

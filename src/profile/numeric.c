@@ -14,16 +14,17 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SETS = MO_INPUTS_KINDS, MODES = 2 };
+enum { MOST_SETS = MO_INPUTS_KINDS, MODES = 2 };
 
 struct mo_numeric_gate {
     const mo_program *program;
+    const mo_inputs_plan *plan;
     double factor;
     int threads;
     int64_t longest;
     int64_t *input_bytes, *output_bytes;
     const void **contents;
-    double **values[SETS][MODES]; /* of each output: reference and yardstick */
+    double **values[MOST_SETS][MODES]; /* of each output: reference and yardstick */
 };
 
 static const mo_tensor *output_of(const mo_program *program, int output)
@@ -55,13 +56,13 @@ static void sizes(mo_numeric_gate *gate, mo_arena *arena)
 typedef struct {
     mo_numeric_gate *gate;
     const mo_matmul_hook *hook;
-    double **inputs;
+    double **inputs, *peaks;  /* of the random set, by tensor */
     int first, last, threads; /* of each interpreter */
 } wave;
 
-static bool drawn_once(const mo_program *program, int set, int input)
+static bool drawn_once(const mo_numeric_gate *gate, int set, int input)
 {
-    return set > 0 && !mo_inputs_special(program, input);
+    return set > 0 && !mo_inputs_differ(gate->plan, gate->plan->sets[set], input);
 }
 
 static double *new_values(int64_t count)
@@ -77,11 +78,11 @@ static void draw(const wave *w, uint64_t seed, int set)
     const mo_program *p = w->gate->program;
     double **inputs = &w->inputs[set * p->n_inputs];
     for (int i = 0; i < p->n_inputs; i++) {
-        inputs[i] = drawn_once(p, set, i) ? NULL : new_values(elements_of(p, i));
+        inputs[i] = drawn_once(w->gate, set, i) ? NULL : new_values(elements_of(p, i));
     }
-    mo_inputs_draw(p, (mo_inputs_kind)set, seed, inputs);
+    mo_inputs_draw(w->gate->plan, w->gate->plan->sets[set], seed, inputs);
     for (int i = 0; i < p->n_inputs; i++) {
-        if (drawn_once(p, set, i)) inputs[i] = w->inputs[i];
+        if (drawn_once(w->gate, set, i)) inputs[i] = w->inputs[i];
     }
 }
 
@@ -91,7 +92,7 @@ static void pack_one(void *context, int worker, int64_t index)
     const wave *w = context;
     const mo_program *p = w->gate->program;
     int input = (int)(index % p->n_inputs), set = w->first + (int)(index / p->n_inputs);
-    if (drawn_once(p, set, input)) return;
+    if (drawn_once(w->gate, set, input)) return;
     /* The caller gave each of these its own memory. */
     void *bytes = (void *)(uintptr_t)w->gate->contents[set * p->n_inputs + input];
     mo_pack_input(&p->tensors[input], w->inputs[set * p->n_inputs + input], bytes);
@@ -101,7 +102,7 @@ static void place_contents(mo_numeric_gate *gate, mo_arena *arena, int set)
 {
     int n = gate->program->n_inputs;
     for (int i = 0; i < n; i++) {
-        gate->contents[set * n + i] = drawn_once(gate->program, set, i)
+        gate->contents[set * n + i] = drawn_once(gate, set, i)
                                           ? gate->contents[i]
                                           : mo_arena_alloc(arena, (size_t)gate->input_bytes[i]);
     }
@@ -118,6 +119,7 @@ static void evaluate_one(void *context, int worker, int64_t index)
     const mo_program *p = w->gate->program;
     int set = w->first + (int)(index / MODES), mode = (int)(index % MODES);
     mo_oracle_options options = {.mode = modes[mode], .threads = w->threads, .hook = w->hook};
+    if (set == 0 && mode == 0) options.peaks = w->peaks;
     double **all = calloc((size_t)p->n_tensors + 1, sizeof *all);
     if (all == NULL) MO_BUG("out of memory");
     mo_oracle_run(p, &options, (const double *const *)&w->inputs[set * p->n_inputs], all);
@@ -142,14 +144,15 @@ static void place_values(mo_numeric_gate *gate, mo_arena *arena, int set)
 
 /* Sets whose interpreters fit a quarter of the machine's memory together; at least one. What one takes is
  * estimated as all tensors in double, and again half as much for the operands of products as floats. */
-static int sets_at_once(const mo_program *program)
+static int sets_at_once(const mo_inputs_plan *plan)
 {
+    const mo_program *program = plan->program;
     double all = 0, room = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
     for (int t = 0; t < program->n_tensors; t++) {
-        bool shared = t < program->n_inputs && !mo_inputs_special(program, t);
+        bool shared = t < program->n_inputs && !plan->inputs[t].special;
         all += (double)elements_of(program, t) * (shared ? 4.0 : 12.0) * MODES;
     }
-    return all * SETS <= room ? SETS : all >= room ? 1 : (int)(room / all);
+    return all * MOST_SETS <= room ? MOST_SETS : all >= room ? 1 : (int)(room / all);
 }
 
 static void run_wave(wave *w, mo_arena *arena, uint64_t seed, mo_pool *pool)
@@ -166,7 +169,7 @@ static void run_wave(wave *w, mo_arena *arena, uint64_t seed, mo_pool *pool)
     mo_pool_run(pool, tasks, evaluate_one, w);
     for (int s = w->first; s < w->last; s++) {
         for (int i = 0; i < n; i++) {
-            if (s > 0 && !drawn_once(gate->program, s, i)) free(w->inputs[s * n + i]);
+            if (s > 0 && !drawn_once(gate, s, i)) free(w->inputs[s * n + i]);
         }
     }
 }
@@ -182,14 +185,20 @@ mo_numeric_gate *mo_numeric_new(mo_arena *arena, const mo_program *program, uint
     gate->threads = threads > 0 ? threads : mo_core_count();
     gate->longest = mo_accept_longest(program);
     sizes(gate, arena);
-    gate->contents = MO_NEW_ARRAY(arena, const void *, SETS * program->n_inputs + 1);
+    gate->plan = mo_inputs_plan_new(arena, program, NULL);
+    gate->contents = MO_NEW_ARRAY(arena, const void *, MOST_SETS * program->n_inputs + 1);
     wave w = {.gate = gate, .hook = device == NULL ? NULL : &hook};
-    w.inputs = calloc((size_t)SETS * (size_t)program->n_inputs + 1, sizeof *w.inputs);
+    w.inputs = calloc((size_t)MOST_SETS * (size_t)program->n_inputs + 1, sizeof *w.inputs);
     if (w.inputs == NULL) MO_BUG("out of memory");
-    int step = sets_at_once(program);
-    mo_pool *pool = mo_pool_new(gate->threads < SETS * MODES ? gate->threads : SETS * MODES);
-    for (w.first = 0; w.first < SETS; w.first = w.last) {
-        w.last = w.first + step < SETS ? w.first + step : SETS;
+    w.peaks = MO_NEW_ARRAY(arena, double, program->n_tensors);
+    int most = MOST_SETS * MODES, step = sets_at_once(gate->plan);
+    mo_pool *pool = mo_pool_new(gate->threads < most ? gate->threads : most);
+    w.last = 1; /* the random set alone: the others are planned by its magnitudes */
+    run_wave(&w, arena, seed, pool);
+    gate->plan = mo_inputs_plan_new(arena, program, w.peaks);
+    int sets = gate->plan->n_sets;
+    for (w.first = 1; w.first < sets; w.first = w.last) {
+        w.last = w.first + step < sets ? w.first + step : sets;
         run_wave(&w, arena, seed, pool);
     }
     mo_pool_free(pool);
@@ -202,8 +211,7 @@ mo_numeric_gate *mo_numeric_new(mo_arena *arena, const mo_program *program, uint
 
 int mo_numeric_sets(const mo_numeric_gate *gate)
 {
-    (void)gate;
-    return SETS;
+    return gate->plan->n_sets;
 }
 
 const int64_t *mo_numeric_input_bytes(const mo_numeric_gate *gate)
@@ -250,17 +258,18 @@ static bool worse(const mo_accept_result *a, const mo_accept_result *b)
     return a->error * b->allowed > b->error * a->allowed;
 }
 
-static void merge(const mo_accept_result *results, int n_outputs, int output, mo_numeric_entry *entry)
+static void merge(const mo_inputs_plan *plan, const mo_accept_result *results, int n_outputs, int output,
+                  mo_numeric_entry *entry)
 {
     const mo_accept_result *worst = NULL;
     *entry = (mo_numeric_entry){.output = output};
-    for (int s = 0; s < SETS; s++) {
+    for (int s = 0; s < plan->n_sets; s++) {
         const mo_accept_result *r = &results[s * n_outputs + output];
         entry->skipped += r->skipped;
         entry->judged += !r->skipped;
         if (r->skipped || (worst != NULL && !worse(r, worst))) continue;
         worst = r;
-        entry->inputs = mo_inputs_name((mo_inputs_kind)s);
+        entry->inputs = mo_inputs_name(plan->sets[s]);
     }
     if (worst == NULL) return;
     entry->error = worst->error;
@@ -273,12 +282,12 @@ static void merge(const mo_accept_result *results, int n_outputs, int output, mo
 
 void mo_numeric_judge(const mo_numeric_gate *gate, const void *const *outputs, mo_numeric_entry *entries)
 {
-    int n = gate->program->n_outputs, tasks = SETS * n;
+    int n = gate->program->n_outputs, tasks = gate->plan->n_sets * n;
     judging j = {gate, outputs, calloc((size_t)tasks + 1, sizeof *j.results)};
     if (j.results == NULL) MO_BUG("out of memory");
     mo_pool *pool = mo_pool_new(gate->threads < tasks ? gate->threads : tasks);
     mo_pool_run(pool, tasks, judge_one, &j);
     mo_pool_free(pool);
-    for (int o = 0; o < n; o++) merge(j.results, n, o, &entries[o]);
+    for (int o = 0; o < n; o++) merge(gate->plan, j.results, n, o, &entries[o]);
     free(j.results);
 }

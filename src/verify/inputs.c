@@ -8,16 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-#define LARGE_SCALE 256.0
+#define HUNDREDS 256.0
+#define THOUSANDS 8192.0
 #define LEAST_ULPS 8.0
+#define OFFSET_BITS 11
+#define SHARP_OFFSET 0x1p-6
+#define SHARP_LARGE 16.0
+#define SHARP_LESS 4.0
+#define LARGEST_F16 65504.0
 #define SLICE 65536 /* elements of one task */
-
-const char *mo_inputs_name(mo_inputs_kind kind)
-{
-    static const char *const names[MO_INPUTS_KINDS] = {"random", "offset-100", "offset-1000",
-                                                       "large",  "tiny",       "zero"};
-    return names[kind];
-}
 
 /* Elements 2 * pair and 2 * pair + 1 of a stream of independent numbers from N(0,1) (Box-Muller). */
 static void normal_pair(uint64_t key, uint64_t pair, double z[2])
@@ -29,46 +28,16 @@ static void normal_pair(uint64_t key, uint64_t pair, double z[2])
     z[1] = radius * sin(angle);
 }
 
-static bool is_view(mo_op op)
-{
-    return mo_op_kind_of(op) == MO_KIND_VIEW;
-}
-
-/* Is tensor t read only by matmuls, on the right? *length becomes the longest sum; *uses counts them. */
-static bool only_right(const mo_program *program, int t, int64_t *length, int *uses)
-{
-    for (int i = 0; i < program->n_outputs; i++)
-        if (program->outputs[i] == t) return false;
-    for (int i = 0; i < program->n_nodes; i++) {
-        const mo_node *node = &program->nodes[i];
-        for (int j = 0; j < node->n_inputs; j++) {
-            if (node->inputs[j].tensor != t) continue;
-            if (is_view(node->op)) {
-                for (int o = 0; o < node->n_outputs; o++)
-                    if (!only_right(program, node->outputs[o], length, uses)) return false;
-                continue;
-            }
-            if (node->op != MO_OP_MATMUL || j == 0) return false;
-            const mo_shape *shape = &program->tensors[t].shape;
-            int64_t k = shape->dim[shape->rank - (node->attrs.transpose_b ? 1 : 2)];
-            if (k > *length) *length = k;
-            (*uses)++;
-        }
-    }
-    return true;
-}
-
-int64_t mo_inputs_right_length(const mo_program *program, int t)
-{
-    int64_t length = 0;
-    int uses = 0;
-    return only_right(program, t, &length, &uses) && uses > 0 ? length : 0;
-}
-
-bool mo_inputs_special(const mo_program *program, int t)
-{
-    return program->tensors[t].shape.rank >= 2 && mo_inputs_right_length(program, t) == 0;
-}
+typedef struct {
+    const mo_tensor *tensor;
+    const mo_input_plan *plan;
+    mo_inputs_kind kind;
+    uint64_t key;
+    int n_infinite;
+    bool differs, broadcast;
+    int64_t row_major[MO_MAX_RANK];
+    double *out;
+} draw_task;
 
 /* Distance of neighbouring numbers of the dtype around `value`. */
 static double ulp(mo_dtype dtype, double value)
@@ -87,20 +56,99 @@ static double sign_of(int64_t row)
     return x >> 63 ? 1.0 : -1.0;
 }
 
-static double offset_element(mo_dtype dtype, double ratio, double noise, int64_t row)
+/* In f32 the values are multiples of an even larger step, so that the mean of a row is the same for every
+ * order of summation (that of 4096 elements, as in f16 and bf16): it cancels, and what rounding does to it is
+ * a matter of chance that one row cannot judge. Offsets of what an exponential reads are scaled down as a
+ * whole. */
+static double offset_element(const mo_tensor *tensor, bool sharp, double ratio, double noise, int64_t row)
 {
-    double spread = fmax(1.0, LEAST_ULPS * ulp(dtype, ratio));
-    return sign_of(row) * ratio + spread * noise;
+    double spread = fmax(1.0, LEAST_ULPS * ulp(tensor->dtype, ratio));
+    double step = ldexp(1.0, ilogb(ratio) - OFFSET_BITS), x = sign_of(row) * ratio + spread * noise;
+    if (tensor->dtype == MO_F32) x = nearbyint(x / step) * step;
+    return sharp ? x * SHARP_OFFSET : x;
 }
 
-static double special_element(const mo_tensor *tensor, mo_inputs_kind kind, double noise, int64_t row)
+/* f16 keeps what is below its normal numbers exactly enough for products and sums in f32. */
+static double tiny_scale(mo_dtype dtype)
 {
-    switch (kind) {
-    case MO_INPUTS_OFFSET_100: return offset_element(tensor->dtype, 100.0, noise, row);
-    case MO_INPUTS_OFFSET_1000: return offset_element(tensor->dtype, 1000.0, noise, row);
-    case MO_INPUTS_LARGE: return row % 2 == 0 ? noise : noise * LARGE_SCALE;
-    case MO_INPUTS_TINY: return row % 2 == 0 ? noise : noise * (tensor->dtype == MO_F16 ? 0x1p-10 : 0x1p-20);
-    case MO_INPUTS_ZERO: return row % 2 == 0 ? noise : 0.0;
+    return dtype == MO_F16 ? 0x1p-10 : 0x1p-20;
+}
+
+static double subnormal_scale(mo_dtype dtype)
+{
+    return dtype == MO_F16 ? 0x1p-18 : 0x1p-130;
+}
+
+/* Tensor cores multiply f32 numbers in parts, of which the lower ones are lost below 2^-115: there only every
+ * second element is so small. */
+static double subnormal_element(const draw_task *t, double noise, int64_t column)
+{
+    bool parts = t->tensor->dtype == MO_F32 && t->plan->multiplied;
+    return parts && column % 2 == 0 ? noise : noise * subnormal_scale(t->tensor->dtype);
+}
+
+/* Rows in the thousands, random ones, rows in the hundreds. Where an error of the operand of an exponential
+ * would grow with it the factors are smaller, so that it stays as small as what is allowed. */
+static double large_element(bool sharp, double noise, int64_t row)
+{
+    switch (row % 3) {
+    case 0: return noise * (sharp ? SHARP_LARGE : THOUSANDS);
+    case 1: return noise;
+    default: return noise * (sharp ? SHARP_LESS : HUNDREDS);
+    }
+}
+
+static double small_element(mo_dtype dtype, double noise, int64_t row)
+{
+    return row % 3 == 0 ? 0.0 : row % 3 == 1 ? noise * tiny_scale(dtype) : noise;
+}
+
+/* The place of the NaN in a row: it begins at the end, and wanders. */
+static int64_t nan_column(int64_t round, int64_t length)
+{
+    return (length - 1 + round / 6 * 37) % length;
+}
+
+/* One element of the rows that are not finite. Of n inputs each row is special in one, so that what this one
+ * does is seen; one round after the other they hold -inf in the first half, one NaN, subnormal numbers, -inf
+ * everywhere, -inf in the second half, what is random. */
+static double infinite_element(const draw_task *t, double noise, int64_t turn, int64_t column)
+{
+    int64_t length = t->tensor->shape.dim[t->tensor->shape.rank - 1], round = turn / t->n_infinite;
+    if (turn % t->n_infinite != t->plan->infinite - 1) return noise;
+    switch (round % 6) {
+    case 0: return column < (length + 1) / 2 ? (double)-INFINITY : noise;
+    case 1: return column == nan_column(round, length) ? (double)NAN : noise;
+    case 2: return subnormal_element(t, noise, column);
+    case 3: return (double)-INFINITY;
+    case 4: return column >= length / 2 ? (double)-INFINITY : noise;
+    default: return noise;
+    }
+}
+
+static double logits_element(const draw_task *t, int which, double spread, double z)
+{
+    if (which == 1 && t->plan->unit > 0.0) return nearbyint(MO_LATTICE_SPREAD * z) * t->plan->unit;
+    double x = z * spread * t->plan->logits[which];
+    return t->tensor->dtype == MO_F16 ? fmin(fmax(x, -LARGEST_F16), LARGEST_F16) : x;
+}
+
+/* The element at `position` from a number of N(0,1). */
+static double element_of(const draw_task *t, double z, double spread, int64_t length, int64_t position)
+{
+    double noise = z * spread;
+    int64_t row = position / length, column = position % length;
+    if (!t->differs) return noise;
+    switch (t->kind) {
+    case MO_INPUTS_OFFSET_100: return offset_element(t->tensor, t->plan->sharp, 100.0, noise, row);
+    case MO_INPUTS_OFFSET_1000: return offset_element(t->tensor, t->plan->sharp, 1000.0, noise, row);
+    case MO_INPUTS_LARGE: return large_element(t->plan->sharp, noise, row);
+    case MO_INPUTS_ZERO: return small_element(t->tensor->dtype, noise, row);
+    case MO_INPUTS_TINY: return small_element(t->tensor->dtype, noise, row + 1);
+    case MO_INPUTS_LOGITS_50: return logits_element(t, 0, spread, z);
+    case MO_INPUTS_LOGITS_60000: return logits_element(t, 1, spread, z);
+    case MO_INPUTS_INFINITE: return infinite_element(t, noise, row, column);
+    case MO_INPUTS_NAN: return infinite_element(t, noise, row + 2 * t->n_infinite - 1, column);
     default: return noise;
     }
 }
@@ -114,16 +162,6 @@ static int64_t source_of(const mo_tensor *tensor, const int64_t *row_major, int6
     return source;
 }
 
-typedef struct {
-    const mo_tensor *tensor;
-    mo_inputs_kind kind;
-    uint64_t key;
-    double scale;
-    bool special, broadcast;
-    int64_t row_major[MO_MAX_RANK];
-    double *out;
-} draw_task;
-
 static void draw_slice(void *context, int worker, int64_t slice)
 {
     (void)worker;
@@ -132,29 +170,36 @@ static void draw_slice(void *context, int worker, int64_t slice)
     int64_t total = mo_shape_elements(*shape), first = slice * SLICE;
     int64_t last = first + SLICE < total ? first + SLICE : total;
     int64_t length = shape->rank > 0 ? shape->dim[shape->rank - 1] : 1, have = -1;
-    double z[2];
+    double z[2], spread = t->plan->right > 0 ? 1.0 / sqrt((double)t->plan->right) : 1.0;
     for (int64_t i = first; i < last; i++) {
         int64_t from = t->broadcast ? source_of(t->tensor, t->row_major, i) : i;
         if (from / 2 != have) normal_pair(t->key, (uint64_t)(from / 2), z);
         have = from / 2;
-        double noise = z[from % 2] * t->scale;
-        if (t->special) noise = special_element(t->tensor, t->kind, noise, from / length);
-        t->out[i] = mo_dtype_round(t->tensor->dtype, noise);
+        t->out[i] = mo_dtype_round(t->tensor->dtype, element_of(t, z[from % 2], spread, length, from));
     }
 }
 
-void mo_inputs_draw(const mo_program *program, mo_inputs_kind kind, uint64_t seed, double *const *inputs)
+/* The logits sets are the random numbers again, scaled: so their magnitudes are known. */
+static uint64_t stream_of(mo_inputs_kind kind, bool differs)
+{
+    bool random = !differs || kind == MO_INPUTS_LOGITS_50 || kind == MO_INPUTS_LOGITS_60000;
+    return random ? MO_INPUTS_RANDOM : (uint64_t)kind;
+}
+
+void mo_inputs_draw(const mo_inputs_plan *plan, mo_inputs_kind kind, uint64_t seed, double *const *inputs)
 {
     mo_pool *pool = mo_pool_new(0);
-    for (int t = 0; t < program->n_inputs; t++) {
-        const mo_tensor *tensor = &program->tensors[t];
+    for (int t = 0; t < plan->program->n_inputs; t++) {
+        const mo_tensor *tensor = &plan->program->tensors[t];
         if (inputs[t] == NULL) continue;
-        int64_t right = mo_inputs_right_length(program, t);
-        draw_task task = {.tensor = tensor, .kind = kind, .scale = 1.0, .out = inputs[t]};
-        if (right > 0) task.scale = 1.0 / sqrt((double)right);
-        task.special = mo_inputs_special(program, t);
-        uint64_t set = task.special ? (uint64_t)kind : 0;
-        task.key = mo_rng_at(seed ^ 0x1f83d9abfb41bd6bu, (uint64_t)t * MO_INPUTS_KINDS + set);
+        draw_task task = {.tensor = tensor,
+                          .plan = &plan->inputs[t],
+                          .kind = kind,
+                          .n_infinite = plan->n_infinite,
+                          .out = inputs[t]};
+        task.differs = mo_inputs_differ(plan, kind, t);
+        uint64_t stream = (uint64_t)t * MO_INPUTS_KINDS + stream_of(kind, task.differs);
+        task.key = mo_rng_at(seed ^ 0x1f83d9abfb41bd6bu, stream);
         mo_shape_row_major(tensor->shape, task.row_major);
         for (int d = 0; d < tensor->shape.rank; d++)
             task.broadcast |= tensor->strides[d] == 0 && tensor->shape.dim[d] > 1;

@@ -5,6 +5,7 @@
 #include "verify/field.h"
 #include "verify/oracle_parts.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,6 +154,21 @@ static void do_node(const mo_oracle *o, const mo_node *node, double *const *outs
     }
 }
 
+static double peak_of(const mo_tensor *tensor, const double *values)
+{
+    double peak = 0.0;
+    for (int64_t i = 0; i < mo_shape_elements(tensor->shape); i++) {
+        double x = fabs(values[i]);
+        if (x > peak && x <= DBL_MAX) peak = x;
+    }
+    return peak;
+}
+
+static void note_peak(const mo_oracle *o, int t)
+{
+    if (o->options->peaks != NULL) o->options->peaks[t] = peak_of(&o->program->tensors[t], o->tensors[t]);
+}
+
 /* Index of the last node that reads each tensor; n_nodes for what is kept. */
 static int *last_uses(mo_arena *arena, const mo_program *program, bool keep_all)
 {
@@ -185,7 +201,10 @@ void mo_oracle_run(const mo_program *program, const mo_oracle_options *options, 
                    MO_NEW_ARRAY(arena, const double *, program->n_tensors + 1)};
     const int *last = last_uses(arena, program, options->keep_all);
     for (int t = 0; t < program->n_tensors; t++) values[t] = NULL;
-    for (int t = 0; t < program->n_inputs; t++) o.tensors[t] = inputs[t];
+    for (int t = 0; t < program->n_inputs; t++) {
+        o.tensors[t] = inputs[t];
+        note_peak(&o, t);
+    }
     for (int i = 0; i < program->n_nodes; i++) {
         const mo_node *node = &program->nodes[i];
         double **outs = MO_NEW_ARRAY(arena, double *, node->n_outputs);
@@ -195,6 +214,7 @@ void mo_oracle_run(const mo_program *program, const mo_oracle_options *options, 
             o.tensors[t] = outs[j];
         }
         do_node(&o, node, outs);
+        for (int j = 0; j < node->n_outputs; j++) note_peak(&o, node->outputs[j]);
         release(values, program, last, i);
     }
     for (int i = 0; i < program->n_outputs; i++) {

@@ -33,6 +33,7 @@ typedef struct {
     int threads;                /* <= 0: all cores */
     const mo_matmul_hook *hook; /* or NULL */
     bool keep_all;              /* false: only the program's outputs are kept */
+    double *peaks;              /* NULL, or [tensor]: gets the largest finite magnitude of each */
 } mo_oracle_options;
 
 /* Evaluates the program. values[t] of each kept tensor (an input only if it is an output too) is malloced

@@ -8,7 +8,13 @@
 
 enum { RANKS = 6, CUT_CAPACITY = 500, MAX_KERNELS = 5, FEATURES = 6 };
 
-enum { ALL_SETS = (1u << MO_SETS) - 1, SPECIAL_SET = 1u << MO_SET_SPECIAL };
+/* 16 bits between kernels are not enough for every set of the gate: one kernel must be right on all of them.
+ */
+enum {
+    ALL_SETS = (1u << MO_SETS) - 1,
+    GATE_SETS = (1u << MO_INPUTS_KINDS) - 1,
+    SPECIAL_SET = 1u << MO_SET_SPECIAL
+};
 
 typedef struct {
     mo_arena *arena;
@@ -44,6 +50,14 @@ static void add_unfused(maker *m)
             add(m, MO_GROUP_WIDE, unfused(m, device, rank, MO_WIDEST), 80, ALL_SETS,
                 mo_arena_printf(m->arena, "unfused, f32 between, schedules of rank %d", rank));
     }
+}
+
+static void add_searched(maker *m, mo_group group, const mo_mugraph *graph, int arch, unsigned more_sets,
+                         const char *label)
+{
+    unsigned sets = graph->n_kernels == 1 ? GATE_SETS : 0;
+    add(m, group, graph, arch, sets | more_sets, label);
+    m->result->list[group][m->result->n[group] - 1].searched = true;
 }
 
 /* Each partition with its cheapest schedules, and each kernel's others in turn. */
@@ -144,7 +158,8 @@ static bool add_search(maker *m, int arch, mo_group group, mo_error *error)
         for (int i = 0; i < found.baseline; i++) {
             const mo_mugraph *graph = found.candidates[i];
             if (feature(graph) != pass || !wanted(m, &found, graph)) continue;
-            add(m, group, graph, arch, 0, /* rewritten graphs may be worse on the others */
+            add_searched(
+                m, group, graph, arch, 0,
                 mo_arena_printf(m->arena, "candidate %d of the search for sm_%d%s", i, arch, names[pass]));
         }
     return true;
@@ -190,8 +205,8 @@ static void add_wgmma(maker *m)
         const mo_mugraph *graph =
             with_wgmma(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, i % 2 == 0 ? 4 : 8);
         if (graph != NULL)
-            add(m, MO_GROUP_WGMMA, graph, 90, SPECIAL_SET,
-                mo_arena_printf(m->arena, "candidate %d with warp-group products", i));
+            add_searched(m, MO_GROUP_WGMMA, graph, 90, SPECIAL_SET,
+                         mo_arena_printf(m->arena, "candidate %d with warp-group products", i));
     }
 }
 
@@ -216,8 +231,8 @@ static void add_parts(maker *m)
     for (int i = 0; i < m->result->n[MO_GROUP_SEARCH_90]; i++) {
         const mo_mugraph *graph = with_parts(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, 3 + i % 2);
         if (graph != NULL)
-            add(m, MO_GROUP_PARTS, graph, 90, SPECIAL_SET,
-                mo_arena_printf(m->arena, "candidate %d with parts", i));
+            add_searched(m, MO_GROUP_PARTS, graph, 90, SPECIAL_SET,
+                         mo_arena_printf(m->arena, "candidate %d with parts", i));
     }
 }
 
@@ -228,7 +243,8 @@ static void add_copies(maker *m)
             const mo_mugraph *graph =
                 with_copy(m, m->result->list[MO_GROUP_SEARCH_90][i].graph, (mo_copy)copy, 1 + i % 3);
             if (graph != NULL)
-                add(m, MO_GROUP_COPIES, graph, 90, SPECIAL_SET,
+                add_searched(
+                    m, MO_GROUP_COPIES, graph, 90, SPECIAL_SET,
                     mo_arena_printf(m->arena, "candidate %d with copy %s", i, mo_copy_name((mo_copy)copy)));
         }
 }

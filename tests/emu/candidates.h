@@ -26,6 +26,7 @@ typedef struct {
     int arch;
     const char *label;
     unsigned sets; /* input sets beside the random one on which it must be right, see emitted.h */
+    bool searched; /* it may compute in another way than the program, and overflow elsewhere */
 } mo_candidate;
 
 typedef struct {

@@ -53,10 +53,10 @@ static void make_special(const mo_tensor *t, uint64_t key, double *values)
     }
 }
 
-static double **evaluate(const mo_subject *s, mo_oracle_mode mode, double *const *inputs)
+static double **evaluate(const mo_subject *s, mo_oracle_mode mode, double *const *inputs, double *peaks)
 {
     const mo_program *p = s->program;
-    mo_oracle_options options = {.mode = mode, .threads = 1};
+    mo_oracle_options options = {.mode = mode, .threads = 1, .peaks = peaks};
     double **all = MO_NEW_ARRAY(s->arena, double *, p->n_tensors),
            **kept = MO_NEW_ARRAY(s->arena, double *, p->n_outputs);
     mo_oracle_run(p, &options, (const double *const *)inputs, all);
@@ -69,28 +69,34 @@ static double **evaluate(const mo_subject *s, mo_oracle_mode mode, double *const
     return kept;
 }
 
-static void make_set(mo_subject *s, int set, uint64_t seed)
+/* `peaks` (or NULL) gets the magnitudes of the reference. */
+static void make_set(mo_subject *s, int set, uint64_t seed, double *peaks)
 {
     const mo_program *p = s->program;
     double **inputs = MO_NEW_ARRAY(s->arena, double *, p->n_inputs + 1);
     for (int i = 0; i < p->n_inputs; i++)
         inputs[i] = MO_NEW_ARRAY(s->arena, double, elements(&p->tensors[i]));
-    mo_inputs_draw(p, set == MO_SET_SPECIAL ? MO_INPUTS_RANDOM : (mo_inputs_kind)set, seed, inputs);
+    mo_inputs_draw(s->plan, set == MO_SET_SPECIAL ? MO_INPUTS_RANDOM : (mo_inputs_kind)set, seed, inputs);
     s->contents[set] = MO_NEW_ARRAY(s->arena, void *, p->n_inputs + 1);
     for (int i = 0; i < p->n_inputs; i++) {
         if (set == MO_SET_SPECIAL) make_special(&p->tensors[i], seed + (uint64_t)i, inputs[i]);
         s->contents[set][i] = mo_arena_alloc(s->arena, input_bytes(&p->tensors[i]));
         mo_pack_input(&p->tensors[i], inputs[i], s->contents[set][i]);
     }
-    s->reference[set] = evaluate(s, MO_ORACLE_F64, inputs);
-    s->yardstick[set] = evaluate(s, MO_ORACLE_YARDSTICK, inputs);
+    s->reference[set] = evaluate(s, MO_ORACLE_F64, inputs, peaks);
+    s->yardstick[set] = evaluate(s, MO_ORACLE_YARDSTICK, inputs, NULL);
 }
 
 mo_subject *mo_subject_new(mo_arena *arena, const mo_program *program, uint64_t seed)
 {
     mo_subject *s = MO_NEW(arena, mo_subject);
     *s = (mo_subject){.arena = arena, .program = program, .longest = mo_accept_longest(program)};
-    for (int set = 0; set < MO_SETS; set++) make_set(s, set, seed);
+    double *peaks = MO_NEW_ARRAY(arena, double, program->n_tensors);
+    s->plan = mo_inputs_plan_new(arena, program, NULL);
+    make_set(s, MO_INPUTS_RANDOM, seed, peaks);
+    s->plan = mo_inputs_plan_new(arena, program, peaks);
+    for (int i = 1; i < s->plan->n_sets; i++) make_set(s, (int)s->plan->sets[i], seed, NULL);
+    make_set(s, MO_SET_SPECIAL, seed, NULL);
     return s;
 }
 
@@ -248,7 +254,7 @@ bool mo_emitted_run(const mo_subject *s, const mo_emitted *emitted, const char *
     for (int seed = 0; ok && seed < plan.schedules; seed++)
         ok = run_once(s, emu, emitted, &m, 0, (uint64_t)seed, seed >= 2, why, size);
     for (int set = 1; ok && set < MO_SETS; set++)
-        if (plan.sets >> set & 1u)
+        if (plan.sets >> set & 1u && s->contents[set] != NULL)
             ok = run_once(s, emu, emitted, &m, set, (uint64_t)(set % 4), true, why, size);
     free_memory(s, &m);
     mo_emu_free(emu);

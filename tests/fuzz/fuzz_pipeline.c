@@ -73,9 +73,10 @@ static bool try_candidate(trial *t, const mo_subject *subject, const mo_candidat
         if (must_fit) fail(t, c->label, reason);
         return false;
     }
-    /* One other input set for each text, and the special one. */
+    /* One other input set for each text, and the special one, where the graph computes as the program does.
+     */
     unsigned one = 1u << (1 + mo_rng_below(&t->rng, MO_INPUTS_KINDS - 1)), special = 1u << MO_SET_SPECIAL;
-    mo_run_plan plan = {.schedules = SCHEDULES, .sets = c->sets & (one | special)};
+    mo_run_plan plan = {.schedules = SCHEDULES, .sets = c->searched ? 0 : c->sets & (one | special)};
     t->f->tried++;
     t->texts++;
     if (mo_emitted_run(subject, &emitted, t->f->include_dir, plan, why, sizeof why)) return true;

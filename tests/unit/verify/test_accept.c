@@ -28,7 +28,7 @@ static fixture prepare(const char *inputs, const char *nodes, mo_inputs_kind kin
     f.inputs = MO_NEW_ARRAY(f.arena, double *, p->n_inputs);
     for (int x = 0; x < p->n_inputs; x++)
         f.inputs[x] = MO_NEW_ARRAY(f.arena, double, mo_shape_elements(p->tensors[x].shape));
-    mo_inputs_draw(p, kind, 1, f.inputs);
+    mo_inputs_draw(mo_inputs_plan_new(f.arena, p, NULL), kind, 1, f.inputs);
     f.reference = MO_NEW_ARRAY(f.arena, double *, p->n_tensors);
     f.yardstick = MO_NEW_ARRAY(f.arena, double *, p->n_tensors);
     const double *const *in = (const double *const *)f.inputs;

@@ -82,11 +82,12 @@ static void prepare(corpus *c, int which)
     *c = (corpus){.arena = mo_arena_new()};
     c->program = test_program(c->arena, programs[which].inputs, programs[which].nodes, "\"o\"");
     const mo_program *p = c->program;
+    const mo_inputs_plan *plan = mo_inputs_plan_new(c->arena, p, NULL);
     for (int d = 0; d < DRAWS; d++) {
         c->inputs[d] = MO_NEW_ARRAY(c->arena, double *, p->n_inputs);
         for (int x = 0; x < p->n_inputs; x++)
             c->inputs[d][x] = MO_NEW_ARRAY(c->arena, double, elements(p, x));
-        mo_inputs_draw(p, MO_INPUTS_RANDOM, (uint64_t)d + 1, c->inputs[d]);
+        mo_inputs_draw(plan, MO_INPUTS_RANDOM, (uint64_t)d + 1, c->inputs[d]);
         for (int x = 0; d % 2 == 1 && x < p->n_inputs; x++) /* small values make a small eps visible */
             for (int64_t i = 0; i < elements(p, x); i++) c->inputs[d][x][i] *= 1e-3;
         double **values = MO_NEW_ARRAY(c->arena, double *, p->n_tensors);

@@ -248,7 +248,7 @@ Test(oracle, random_programs_agree_with_a_naive_evaluation)
                **out = MO_NEW_ARRAY(arena, double *, p->n_tensors);
         for (int x = 0; x < p->n_inputs; x++)
             in[x] = MO_NEW_ARRAY(arena, double, mo_shape_elements(p->tensors[x].shape));
-        mo_inputs_draw(p, MO_INPUTS_RANDOM, seed, in);
+        mo_inputs_draw(mo_inputs_plan_new(arena, p, NULL), MO_INPUTS_RANDOM, seed, in);
         mo_oracle_run(p, &(mo_oracle_options){.mode = MO_ORACLE_F64, .threads = 1}, (const double *const *)in,
                       out);
         for (int64_t i = 0; i < 6; i++) {
@@ -316,56 +316,15 @@ Test(oracle, large_products_are_offered)
     mo_arena_free(arena);
 }
 
-Test(inputs, weights_are_scaled_and_offsets_have_their_spread)
+Test(oracle, peaks_are_of_what_is_finite)
 {
     mo_arena *arena = mo_arena_new();
-    mo_program *p = test_program(
-        arena,
-        "{\"name\":\"X\",\"shape\":[64,512],\"dtype\":\"f16\"},"
-        "{\"name\":\"W\",\"shape\":[64,512],\"dtype\":\"f16\"}",
-        NA("transpose", "\"W\"", "t", "\"perm\":[1,0]") "," N("matmul", "\"X\",\"t\"", "o"), "\"o\"");
-    cr_assert_eq(mo_inputs_right_length(p, 1), 512);
-    cr_assert_eq(mo_inputs_right_length(p, 0), 0);
-    double *in[2] = {MO_NEW_ARRAY(arena, double, 64 * 512), MO_NEW_ARRAY(arena, double, 64 * 512)};
-    for (int kind = 0; kind < MO_INPUTS_KINDS; kind++) {
-        mo_inputs_draw(p, (mo_inputs_kind)kind, 1, in);
-        double mean = 0, squares = 0, weights = 0;
-        for (int i = 0; i < 512; i++) mean += in[0][i] / 512;
-        for (int i = 0; i < 512; i++) squares += (in[0][i] - mean) * (in[0][i] - mean) / 512;
-        for (int i = 0; i < 64 * 512; i++) weights += in[1][i] * in[1][i] / (64 * 512);
-        cr_expect(fabs(weights * 512 - 1) < 0.1, "%s: variance %g", mo_inputs_name((mo_inputs_kind)kind),
-                  weights);
-        double offset = kind == MO_INPUTS_OFFSET_100 ? 100 : kind == MO_INPUTS_OFFSET_1000 ? 1000 : 0;
-        double spread = kind == MO_INPUTS_OFFSET_1000 ? 4 : 1; /* 8 units in the last place of 1000 in f16 */
-        cr_expect(fabs(mean - offset) < 0.2 * spread, "%s: mean %g", mo_inputs_name((mo_inputs_kind)kind),
-                  mean);
-        cr_expect(fabs(sqrt(squares) - spread) < 0.2 * spread, "%s: spread %g",
-                  mo_inputs_name((mo_inputs_kind)kind), sqrt(squares));
-        for (int i = 0; i < 64 * 512; i++) cr_assert_eq(in[0][i], mo_dtype_round(MO_F16, in[0][i]));
-    }
-    mo_arena_free(arena);
-}
-
-Test(inputs, memory_form)
-{
-    mo_arena *arena = mo_arena_new();
-    mo_program *p = test_program(arena,
-                                 "{\"name\":\"X\",\"shape\":[2,3],\"dtype\":\"bf16\",\"strides\":[1,4]},"
-                                 "{\"name\":\"B\",\"shape\":[2,2],\"dtype\":\"f32\",\"strides\":[0,1]}",
-                                 N("add", "\"X\",1", "o") "," N("add", "\"B\",1", "q"), "\"o\",\"q\"");
-    double *in[2] = {MO_NEW_ARRAY(arena, double, 6), MO_NEW_ARRAY(arena, double, 4)};
-    mo_inputs_draw(p, MO_INPUTS_RANDOM, 3, in);
-    cr_expect_eq(in[1][0], in[1][2], "broadcast rows share their values");
-    cr_expect_eq(in[1][1], in[1][3]);
-    cr_assert_eq(mo_input_span(&p->tensors[0]), 10);
-    uint16_t bytes[10];
-    const double x[] = {1, 2, 3, -4, 5, 6};
-    mo_pack_input(&p->tensors[0], x, bytes);
-    const double wanted[] = {1, -4, 0, 0, 2, 5, 0, 0, 3, 6};
-    for (int i = 0; i < 10; i++) cr_expect_eq(mo_dtype_decode(MO_BF16, bytes[i]), wanted[i], "%d", i);
-    double back[6];
-    mo_tensor output = p->tensors[p->outputs[0]];
-    mo_unpack_output(&output, bytes, back);
-    cr_expect_eq(back[1], -4.0);
+    mo_program *p = test_program(arena, INPUT("A", "[4]"),
+                                 N("square", "\"A\"", "s") "," N("neg", "\"s\"", "o"), "\"o\"");
+    const double a[] = {1, -3, (double)INFINITY, (double)NAN};
+    double peaks[3] = {0}, **out = MO_NEW_ARRAY(arena, double *, p->n_tensors);
+    mo_oracle_run(p, &(mo_oracle_options){.threads = 1, .peaks = peaks}, (const double *const[]){a}, out);
+    cr_expect(peaks[0] == 3 && peaks[1] == 9 && peaks[2] == 9, "%g %g %g", peaks[0], peaks[1], peaks[2]);
+    mo_oracle_free(p, out);
     mo_arena_free(arena);
 }

@@ -158,7 +158,7 @@ static void draw(trial *t)
     t->e.memory = MO_NEW_ARRAY(t->arena, double *, p->n_inputs + 1);
     for (int x = 0; x < p->n_inputs; x++)
         dense[x] = MO_NEW_ARRAY(t->arena, double, mo_shape_elements(p->tensors[x].shape) + 1);
-    mo_inputs_draw(p, MO_INPUTS_RANDOM, t->seed, dense);
+    mo_inputs_draw(mo_inputs_plan_new(t->arena, p, NULL), MO_INPUTS_RANDOM, t->seed, dense);
     for (int x = 0; x < p->n_inputs; x++) {
         const mo_tensor *tensor = &p->tensors[x];
         int64_t strides[MO_MAX_RANK];

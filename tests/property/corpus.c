@@ -70,7 +70,8 @@ void corpus_prepare(corpus_base *base, mo_arena *arena, const mo_program *progra
         base->memory[d] = MO_NEW_ARRAY(arena, double *, program->n_inputs + 1);
         for (int x = 0; x < program->n_inputs; x++)
             base->inputs[d][x] = MO_NEW_ARRAY(arena, double, elements(program, x) + 1);
-        mo_inputs_draw(program, MO_INPUTS_RANDOM, (uint64_t)d + 1, base->inputs[d]);
+        mo_inputs_draw(mo_inputs_plan_new(arena, program, NULL), MO_INPUTS_RANDOM, (uint64_t)d + 1,
+                       base->inputs[d]);
         for (int x = 0; x < program->n_inputs; x++) {
             for (int64_t i = 0; d == 1 && i < elements(program, x); i++)
                 base->inputs[d][x][i] *= 1e-3; /* small values make a small eps visible */

@@ -319,8 +319,8 @@ Test(oracle, large_products_are_offered)
 Test(oracle, peaks_are_of_what_is_finite)
 {
     mo_arena *arena = mo_arena_new();
-    mo_program *p = test_program(arena, INPUT("A", "[4]"),
-                                 N("square", "\"A\"", "s") "," N("neg", "\"s\"", "o"), "\"o\"");
+    mo_program *p =
+        test_program(arena, INPUT("A", "[4]"), N("square", "\"A\"", "s") "," N("neg", "\"s\"", "o"), "\"o\"");
     const double a[] = {1, -3, (double)INFINITY, (double)NAN};
     double peaks[3] = {0}, **out = MO_NEW_ARRAY(arena, double *, p->n_tensors);
     mo_oracle_run(p, &(mo_oracle_options){.threads = 1, .peaks = peaks}, (const double *const[]){a}, out);

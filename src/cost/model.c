@@ -254,7 +254,6 @@ static int64_t overlapping(const mo_cost_context *c, const mo_prim *g, const mo_
     int64_t copies = s->copy == MO_COPY_ASYNC ? u->iterations * f->stage_bytes / 16 / threads : 0;
     int64_t direct = u->iterations * f->direct_bytes / 16 / threads;
     int64_t reach = max64(u->active * f->stage_bytes * s->groups * u->flying * 1000 / FLIGHT_NS, 1);
-    reach = min64(reach, min64(u->active, d->sms) * SM_BYTES_PER_US);
     int64_t chain = u->steps * (STEP_PS + STEP_PS_PER_ACC * f->accumulators) * factor + copies * COPY_PS +
                     direct * DIRECT_PS;
     int64_t issue = (u->steps + u->held) * (ISSUE_PS + ISSUE_PS_PER_ACC * f->accumulators) * factor +

@@ -8,7 +8,8 @@
 #include "ir/program.h"
 
 typedef struct {
-    double error, yardstick, allowed;
+    double error, yardstick,
+        allowed;     /* of the row that comes closest to what is allowed for it, or exceeds it most */
     int64_t special; /* elements whose rounded reference is not finite */
     double max_abs;  /* largest absolute difference of finite elements */
     bool skipped;    /* the yardstick is not finite where the reference is: this set says nothing */

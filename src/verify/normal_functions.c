@@ -217,19 +217,20 @@ static const mo_normal *max_of_set(mo_normals *s, arg_set *set)
     arg_set best = {0};
     int base = -1;
     mo_rational scale = one;
+    const mo_normal *positive = NULL;
     if (!drop_smaller(s, set)) return NULL;
     if (set->n == 1) return set->args[0];
     for (int i = 0; i < set->n; i++) {
         arg_set relative;
         mo_rational by;
-        if (!relative_to(s, set, i, &relative, &by)) return NULL;
+        const mo_normal *factor = mo_normal_integer(s, 1);
+        if (!relative_to(s, set, i, &relative, &by) || !take_positive(s, &relative, &factor)) return NULL;
         if (base >= 0 && !comes_before(&relative, &best)) continue;
         base = i;
         best = relative;
         scale = by;
+        positive = factor;
     }
-    const mo_normal *positive = mo_normal_integer(s, 1);
-    if (!take_positive(s, &best, &positive)) return NULL;
     mo_atom a = {.kind = MO_ATOM_MAX, .n_args = best.n, .args = best.args};
     const mo_normal *max = mo_normal_mul(s, positive, mo_normal_atom(s, mo_normal_intern_atom(s, &a), one));
     return mo_normal_add(s, set->args[base], mo_normal_scale(s, max, scale));

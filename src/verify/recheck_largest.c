@@ -11,17 +11,44 @@ typedef struct {
     mo_recheck_choice leaf[MOST_LEAVES];
 } leaves;
 
-/* A maximum that stands alone in a term with a positive coefficient; -1: there is none. */
-static int find_maximum(const mo_normal *f)
+/* The factor of a term that is a maximum, where all that it is multiplied with is not negative; -1: there is
+ * none. */
+static int maximum_in(mo_recheck *r, const mo_term *term, mo_atom_kind kind)
 {
-    for (int t = 0; t < f->n; t++) {
-        const mo_term *term = &f->terms[t];
-        if (term->n_bound > 0 || term->n_factors != 1 || term->coefficient.num <= 0) continue;
-        mo_atom_kind kind = term->factors[0].atom->kind;
-        if (!mo_rational_is(term->factors[0].power, 1)) continue;
-        if (kind == MO_ATOM_MAX || kind == MO_ATOM_LARGEST) return t;
+    int found = -1;
+    if (term->n_bound > 0 || term->coefficient.num <= 0) return -1;
+    for (int i = 0; i < term->n_factors; i++) {
+        const mo_factor *f = &term->factors[i];
+        if (found < 0 && f->atom->kind == kind && mo_rational_is(f->power, 1))
+            found = i;
+        else if (!mo_recheck_factor_not_negative(r, f))
+            return -1;
     }
+    return found;
+}
+
+/* A term with a maximum, and which factor it is; -1: there is none. Those of single values come first: in
+ * y + max(0, -y) the y may be a maximum over variables, which must not be opened on its own. */
+static int find_maximum(mo_recheck *r, const mo_normal *f, int *factor)
+{
+    static const mo_atom_kind kinds[] = {MO_ATOM_MAX, MO_ATOM_LARGEST};
+    for (int k = 0; k < 2; k++)
+        for (int t = 0; t < f->n; t++) {
+            *factor = maximum_in(r, &f->terms[t], kinds[k]);
+            if (*factor >= 0) return t;
+        }
     return -1;
+}
+
+/* The term without one of its factors. */
+static const mo_normal *others(mo_recheck *r, const mo_term *term, int without)
+{
+    mo_recheck_product p = {.coefficient = term->coefficient};
+    mo_recheck_list list = {0};
+    for (int i = 0; i < term->n_factors; i++)
+        if (i != without && !mo_recheck_times(r, &p, term->factors[i].atom, term->factors[i].power))
+            return NULL;
+    return mo_recheck_finish(r, &p, &list) ? mo_recheck_collect(r, &list) : NULL;
 }
 
 static const mo_normal *without(mo_recheck *r, const mo_normal *f, int at)
@@ -38,14 +65,15 @@ static const mo_normal *without(mo_recheck *r, const mo_normal *f, int at)
 static bool spread(mo_recheck *r, const mo_recheck_choice *choice, leaves *set)
 {
     if (choice->form == NULL || !mo_recheck_step(r)) return false;
-    int at = find_maximum(choice->form);
+    int factor, at = find_maximum(r, choice->form, &factor);
     if (at < 0) {
         if (set->n == MOST_LEAVES) return mo_recheck_fail(r, "a maximum of too many values");
         set->leaf[set->n++] = *choice;
         return true;
     }
     const mo_term *term = &choice->form->terms[at];
-    const mo_atom *atom = term->factors[0].atom;
+    const mo_atom *atom = term->factors[factor].atom;
+    const mo_normal *by_others = others(r, term, factor);
     mo_recheck_choice next = *choice;
     mo_recheck_map map = {.n = 0};
     if (next.n + atom->n_bound > MO_RECHECK_VARS)
@@ -61,7 +89,7 @@ static bool spread(mo_recheck *r, const mo_recheck_choice *choice, leaves *set)
     if (atom->kind == MO_ATOM_MAX && !spread(r, &next, set)) return false;
     for (int a = 0; a < atom->n_args; a++) {
         const mo_normal *arg = mo_recheck_copy(r, atom->args[a], &map);
-        next.form = mo_recheck_add(r, rest, mo_recheck_scale(r, arg, term->coefficient));
+        next.form = mo_recheck_add(r, rest, mo_recheck_mul(r, arg, by_others));
         if (!spread(r, &next, set)) return false;
     }
     return true;
@@ -87,15 +115,12 @@ static bool same_leaf(mo_recheck *r, const mo_recheck_choice *a, const mo_rechec
     return closed(r, a, &x) && closed(r, b, &y) && mo_recheck_same_product(r, &x, &y);
 }
 
-/* Is b never above a? */
+/* Is b never above a? Of two that run over variables only the same ones are told. */
 static bool dominates(mo_recheck *r, const mo_recheck_choice *a, const mo_recheck_choice *b)
 {
-    if (a->n > 0 || b->n > 0) return same_leaf(r, a, b);
+    if (a->n > 0 && b->n > 0) return same_leaf(r, a, b);
     const mo_normal *d = mo_recheck_sub(r, a->form, b->form);
-    if (d == NULL) return false;
-    if (d->n == 0) return true;
-    return d->n == 1 && d->terms[0].n_factors == 0 && d->terms[0].n_bound == 0 &&
-           d->terms[0].coefficient.num >= 0;
+    return d != NULL && mo_recheck_not_negative(r, d);
 }
 
 static void drop_dominated(mo_recheck *r, leaves *set)
@@ -140,17 +165,30 @@ bool mo_recheck_is_largest(mo_recheck *r, const mo_normal *f, const mo_recheck_c
     return contains(r, left, right) && contains(r, right, left) && r->reason == NULL;
 }
 
+/* Is the leaf -low for low = max(x, min)? */
+static bool is_lower_part(mo_recheck *r, const mo_recheck_choice *leaf, const mo_normal *x, double min)
+{
+    mo_recheck_choice both[2] = {{.form = x}, {.form = mo_recheck_double(r, min)}};
+    return leaf->n == 0 &&
+           mo_recheck_is_largest(r, mo_recheck_scale(r, leaf->form, (mo_rational){-1, 1}), both, 2);
+}
+
+/* -f is the larger of -max and -max(x, min); one of the two may never be the larger one. */
 bool mo_recheck_is_clamp(mo_recheck *r, const mo_normal *f, const mo_normal *x, double min, double max)
 {
     static const mo_rational minus_one = {-1, 1};
     leaves *set = MO_NEW(r->arena, leaves);
-    mo_recheck_choice whole = {.form = mo_recheck_scale(r, f, minus_one)}, low[2] = {{.form = x}, {.n = 0}};
-    mo_recheck_choice high = {.form = mo_recheck_scale(r, mo_recheck_double(r, max), minus_one)};
-    low[1].form = mo_recheck_double(r, min);
-    if (!spread(r, &whole, set) || set->n != 2) return false;
-    for (int i = 0; i < 2; i++) {
-        if (!same_leaf(r, &set->leaf[i], &high) || set->leaf[1 - i].n > 0) continue;
-        return mo_recheck_is_largest(r, mo_recheck_scale(r, set->leaf[1 - i].form, minus_one), low, 2);
-    }
+    mo_recheck_choice whole = {.form = mo_recheck_scale(r, f, minus_one)};
+    const mo_normal *top = mo_recheck_double(r, max);
+    mo_recheck_choice high = {.form = mo_recheck_scale(r, top, minus_one)};
+    if (x == NULL || !spread(r, &whole, set)) return false;
+    drop_dominated(r, set);
+    if (set->n == 1 && same_leaf(r, &set->leaf[0], &high))
+        return mo_recheck_not_negative(r, mo_recheck_sub(r, x, top));
+    if (set->n == 1)
+        return min <= max && mo_recheck_not_negative(r, mo_recheck_sub(r, top, x)) &&
+               is_lower_part(r, &set->leaf[0], x, min);
+    for (int i = 0; i < 2 && set->n == 2; i++)
+        if (same_leaf(r, &set->leaf[i], &high) && is_lower_part(r, &set->leaf[1 - i], x, min)) return true;
     return false;
 }

@@ -106,6 +106,9 @@ typedef struct {
     mo_var vars[MO_RECHECK_VARS];
 } mo_recheck_choice;
 
+/* Can the value not be below 0, as far as signs show? */
+bool mo_recheck_not_negative(mo_recheck *r, const mo_normal *f);
+bool mo_recheck_factor_not_negative(mo_recheck *r, const mo_factor *f);
 /* Is f the largest of these? */
 bool mo_recheck_is_largest(mo_recheck *r, const mo_normal *f, const mo_recheck_choice *choices, int n);
 bool mo_recheck_is_clamp(mo_recheck *r, const mo_normal *f, const mo_normal *x, double min, double max);

@@ -10,9 +10,7 @@ static const mo_rational one = {1, 1}, minus_one = {-1, 1};
 
 /* ---- signs ---- */
 
-static bool not_negative(mo_recheck *r, const mo_normal *f);
-
-static bool factor_not_negative(mo_recheck *r, const mo_factor *f)
+bool mo_recheck_factor_not_negative(mo_recheck *r, const mo_factor *f)
 {
     switch (f->atom->kind) {
     case MO_ATOM_EXP:
@@ -22,7 +20,7 @@ static bool factor_not_negative(mo_recheck *r, const mo_factor *f)
     default: break;
     }
     if (f->power.num % 2 == 0 || f->power.den % 2 == 0) return true;
-    return f->atom->kind == MO_ATOM_SUM && not_negative(r, f->atom->args[0]);
+    return f->atom->kind == MO_ATOM_SUM && mo_recheck_not_negative(r, f->atom->args[0]);
 }
 
 static bool terms_not_negative(mo_recheck *r, const mo_normal *f)
@@ -30,7 +28,7 @@ static bool terms_not_negative(mo_recheck *r, const mo_normal *f)
     for (int t = 0; t < f->n; t++) {
         if (f->terms[t].coefficient.num < 0) return false;
         for (int i = 0; i < f->terms[t].n_factors; i++)
-            if (!factor_not_negative(r, &f->terms[t].factors[i])) return false;
+            if (!mo_recheck_factor_not_negative(r, &f->terms[t].factors[i])) return false;
     }
     return true;
 }
@@ -58,7 +56,7 @@ static bool divide_by(mo_recheck *r, const mo_normal *f, const mo_atom *m, const
 }
 
 /* Visibly not negative: term by term, or as |d| * with/2 = with * (max(0, d) - d/2). */
-static bool not_negative(mo_recheck *r, const mo_normal *f)
+bool mo_recheck_not_negative(mo_recheck *r, const mo_normal *f)
 {
     if (f == NULL || !mo_recheck_step(r)) return false;
     if (terms_not_negative(r, f)) return true;
@@ -70,7 +68,7 @@ static bool not_negative(mo_recheck *r, const mo_normal *f)
             if (!divide_by(r, f, m, &with, &rest)) return false;
             const mo_normal *half =
                 mo_recheck_scale(r, mo_recheck_mul(r, m->args[0], with), (mo_rational){-1, 2});
-            if (mo_recheck_equal(r, half, rest) && not_negative(r, with)) return true;
+            if (mo_recheck_equal(r, half, rest) && mo_recheck_not_negative(r, with)) return true;
         }
     return false;
 }
@@ -92,7 +90,7 @@ bool mo_recheck_is_power(mo_recheck *r, const mo_normal *f, const mo_normal *x, 
     int64_t n = root ? halves : halves / 2;
     const mo_normal *left = root ? mo_recheck_mul(r, f, f) : f;
     const mo_normal *right = whole_power(r, x, n < 0 ? -n : n);
-    if (root && !not_negative(r, f)) return false;
+    if (root && !mo_recheck_not_negative(r, f)) return false;
     if (n >= 0) return mo_recheck_equal(r, left, right);
     return mo_recheck_equal(r, mo_recheck_mul(r, left, right), mo_recheck_integer(r, 1));
 }
@@ -129,10 +127,11 @@ bool mo_recheck_is_over_root(mo_recheck *r, const mo_normal *f, const mo_normal 
 {
     const mo_normal *unit = mo_recheck_integer(r, 1);
     if (f == NULL || x == NULL || radicand == NULL) return false;
+    if (x->n == 0) return f->n == 0 && radicand->n > 0;
     for (int i = 0; i < f->n; i++)
         for (int j = 0; j < x->n; j++) {
             const mo_normal *q = ratio(r, &f->terms[i], &x->terms[j]);
-            if (q == NULL || !not_negative(r, q)) continue;
+            if (q == NULL || !mo_recheck_not_negative(r, q)) continue;
             const mo_normal *square = mo_recheck_mul(r, mo_recheck_mul(r, q, q), radicand);
             if (mo_recheck_equal(r, square, unit) && mo_recheck_equal(r, mo_recheck_mul(r, q, x), f))
                 return true;

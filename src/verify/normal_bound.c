@@ -61,19 +61,6 @@ static bool are_digits(void *context, const mo_affine *index)
     return mo_affine_factor(index, d->high) == mo_affine_factor(index, d->low) * (int64_t)d->low.extent;
 }
 
-static bool substitute_all(mo_normals *s, mo_draft *d, mo_var var, const mo_affine *by)
-{
-    mo_factor old[MO_NORMAL_FACTORS];
-    int n = d->n_factors;
-    memcpy(old, d->factors, sizeof old);
-    d->n_factors = 0;
-    for (int i = 0; i < n; i++) {
-        const mo_atom *atom = mo_atom_substitute(s, old[i].atom, var, by);
-        if (atom == NULL || !mo_draft_factor(s, d, atom, old[i].power)) return false;
-    }
-    return true;
-}
-
 static uint32_t unused_number(const mo_draft *d)
 {
     uint32_t number = mo_normal_above(d->bound, d->n_bound, d->above);
@@ -103,7 +90,7 @@ static bool merge_pair(mo_normals *s, mo_draft *d, int high, int low)
     mo_var whole = {unused_number(d), d->bound[high].extent * d->bound[low].extent};
     mo_affine zero = mo_affine_constant(0), by = mo_affine_var(whole);
     mo_var h = d->bound[high], l = d->bound[low];
-    if (!substitute_all(s, d, h, &zero) || !substitute_all(s, d, l, &by)) return false;
+    if (!mo_draft_substitute(s, d, h, &zero) || !mo_draft_substitute(s, d, l, &by)) return false;
     d->bound[low] = whole;
     drop_bound(d, high);
     return true;
@@ -238,11 +225,11 @@ static bool name_in_order(mo_normals *s, mo_draft *d, const int *order, uint32_t
     for (int i = 0; i < d->n_bound; i++) same = same && mo_var_same(d->bound[order[i]], target[i]);
     for (int i = 0; i < d->n_bound && !same; i++) {
         mo_affine by = mo_affine_var((mo_var){spare + (uint32_t)i, target[i].extent});
-        if (!substitute_all(s, d, d->bound[order[i]], &by)) return false;
+        if (!mo_draft_substitute(s, d, d->bound[order[i]], &by)) return false;
     }
     for (int i = 0; i < d->n_bound && !same; i++) {
         mo_affine by = mo_affine_var(target[i]);
-        if (!substitute_all(s, d, (mo_var){spare + (uint32_t)i, target[i].extent}, &by)) return false;
+        if (!mo_draft_substitute(s, d, (mo_var){spare + (uint32_t)i, target[i].extent}, &by)) return false;
     }
     memcpy(d->bound, target, sizeof target[0] * (size_t)d->n_bound);
     return true;
@@ -346,7 +333,7 @@ static bool moved(mo_normals *s, const mo_term *t, int at, int64_t start, uint32
     mo_var fresh = {unused_number(&d), extent};
     mo_affine by = mo_affine_var(fresh);
     by.constant = start;
-    if (!substitute_all(s, &d, d.bound[at], &by)) return false;
+    if (!mo_draft_substitute(s, &d, d.bound[at], &by)) return false;
     if (extent > 1)
         d.bound[at] = fresh;
     else

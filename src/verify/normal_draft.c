@@ -46,8 +46,7 @@ const mo_atom *mo_atom_substitute(mo_normals *s, const mo_atom *atom, mo_var var
     return mo_normal_intern_atom(s, &a);
 }
 
-/* Puts `by` in the place of a variable in all factors. */
-static bool substitute_factors(mo_normals *s, mo_draft *d, mo_var var, const mo_affine *by)
+bool mo_draft_substitute(mo_normals *s, mo_draft *d, mo_var var, const mo_affine *by)
 {
     int n = d->n_factors;
     mo_factor old[MO_NORMAL_FACTORS];
@@ -63,7 +62,7 @@ static bool substitute_factors(mo_normals *s, mo_draft *d, mo_var var, const mo_
 static bool rename_bound(mo_normals *s, mo_draft *d, int at, mo_var name)
 {
     mo_affine by = mo_affine_var(name);
-    if (!substitute_factors(s, d, d->bound[at], &by)) return false;
+    if (!mo_draft_substitute(s, d, d->bound[at], &by)) return false;
     d->bound[at] = name;
     return true;
 }
@@ -234,7 +233,7 @@ static bool substitute_term(mo_normals *s, const mo_term *term, mo_var var, cons
         bool caught = mo_affine_factor(by, d.bound[i]) != 0 || mo_var_same(d.bound[i], var);
         if (caught && !rename_bound(s, &d, i, (mo_var){number++, d.bound[i].extent})) return false;
     }
-    return substitute_factors(s, &d, var, by) && mo_draft_finish(s, &d, list);
+    return mo_draft_substitute(s, &d, var, by) && mo_draft_finish(s, &d, list);
 }
 
 const mo_normal *mo_normal_substitute(mo_normals *s, const mo_normal *a, mo_var var, const mo_affine *by)

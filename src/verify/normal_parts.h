@@ -35,6 +35,8 @@ const mo_normal *mo_normal_intern(mo_normals *s, const mo_term *terms, int n);
 
 /* Puts a power of an atom in; powers of equal atoms are joined. */
 bool mo_draft_factor(mo_normals *s, mo_draft *d, const mo_atom *atom, mo_rational power);
+/* Puts `by` in the place of a variable in all factors. */
+bool mo_draft_substitute(mo_normals *s, mo_draft *d, mo_var var, const mo_affine *by);
 /* Multiplies a term into the draft; variables are renamed so that none is bound twice. */
 bool mo_draft_multiply(mo_normals *s, mo_draft *d, const mo_term *term);
 /* Brings the draft into its form and adds the terms (several where a power of a sum was multiplied out). */

@@ -102,12 +102,23 @@ static bool is_quotient(mo_recheck *r, const mo_normal *f, const mo_normal *a, c
     return mo_recheck_equal(r, mo_recheck_mul(r, f, b), a);
 }
 
-/* What the factors outside of sums differ by. */
-static const mo_normal *ratio(mo_recheck *r, const mo_term *f, const mo_term *x)
+/* The quotient of two terms where the second is no sum. */
+static bool divide_by_product(mo_recheck *r, const mo_term *f, const mo_term *x, mo_recheck_product *p)
 {
-    mo_recheck_product p = {.coefficient = one};
-    mo_recheck_list list = {0};
-    if (!mo_rational_div(f->coefficient, x->coefficient, &p.coefficient)) return NULL;
+    if (!mo_recheck_times_term(r, p, f, NULL)) return false;
+    if (!mo_rational_div(p->coefficient, x->coefficient, &p->coefficient)) return false;
+    for (int i = 0; i < x->n_factors; i++) {
+        mo_rational power = x->factors[i].power;
+        power.num = -power.num;
+        if (!mo_recheck_times(r, p, x->factors[i].atom, power)) return false;
+    }
+    return true;
+}
+
+/* What the factors outside of both sums differ by. */
+static bool divide_outside(mo_recheck *r, const mo_term *f, const mo_term *x, mo_recheck_product *p)
+{
+    if (!mo_rational_div(f->coefficient, x->coefficient, &p->coefficient)) return false;
     for (int side = 0; side < 2; side++) {
         const mo_term *t = side == 0 ? f : x;
         for (int i = 0; i < t->n_factors; i++) {
@@ -116,10 +127,19 @@ static const mo_normal *ratio(mo_recheck *r, const mo_term *f, const mo_term *x)
             for (int b = 0; b < t->n_bound; b++)
                 bound = bound || mo_recheck_occurs(t->factors[i].atom, t->bound[b]);
             if (side == 1) power.num = -power.num;
-            if (!bound && !mo_recheck_times(r, &p, t->factors[i].atom, power)) return NULL;
+            if (!bound && !mo_recheck_times(r, p, t->factors[i].atom, power)) return false;
         }
     }
-    return mo_recheck_finish(r, &p, &list) ? mo_recheck_collect(r, &list) : NULL;
+    return true;
+}
+
+/* A guess at f / x. */
+static const mo_normal *ratio(mo_recheck *r, const mo_term *f, const mo_term *x)
+{
+    mo_recheck_product p = {.coefficient = one};
+    mo_recheck_list list = {0};
+    bool divided = x->n_bound == 0 ? divide_by_product(r, f, x, &p) : divide_outside(r, f, x, &p);
+    return divided && mo_recheck_finish(r, &p, &list) ? mo_recheck_collect(r, &list) : NULL;
 }
 
 /* The root is guessed from a term of either side, and then it is checked. */

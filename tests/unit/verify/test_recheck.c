@@ -45,6 +45,10 @@ static const pair pairs[] = {
     {"l2 norm squared", X, NA("l2_norm", "\"X\"", "n", "\"axes\":[-1],\"eps\":1e-6") "," N("square", "\"n\"", "o"),
      N("square", "\"X\"", "q") "," NA("sum", "\"q\"", "s", LAST) "," N("add", "\"s\",1e-6", "e") ","
      N("div", "\"q\",\"e\"", "o")},
+    {"l2 norm of a softmax", X,
+     NA("softmax", "\"X\"", "p", "\"axis\":-1") "," NA("l2_norm", "\"p\"", "o", "\"axes\":[-1],\"eps\":0.01"),
+     N("exp", "\"X\"", "e") "," NA("sum", "\"e\"", "s", LAST) "," N("div", "\"e\",\"s\"", "p") "," NA(
+         "l2_norm", "\"p\"", "o", "\"axes\":[-1],\"eps\":0.01")},
     {"softmax with its maximum", X, NA("softmax", "\"X\"", "o", "\"axis\":-1"),
      NA("max", "\"X\"", "m", LAST) "," N("sub", "\"X\",\"m\"", "d") "," N("exp", "\"d\"", "e") ","
      NA("sum", "\"e\"", "s", LAST) "," N("div", "\"e\",\"s\"", "o")},

@@ -45,10 +45,6 @@ static const pair pairs[] = {
     {"l2 norm squared", X, NA("l2_norm", "\"X\"", "n", "\"axes\":[-1],\"eps\":1e-6") "," N("square", "\"n\"", "o"),
      N("square", "\"X\"", "q") "," NA("sum", "\"q\"", "s", LAST) "," N("add", "\"s\",1e-6", "e") ","
      N("div", "\"q\",\"e\"", "o")},
-    {"l2 norm of a softmax", X,
-     NA("softmax", "\"X\"", "p", "\"axis\":-1") "," NA("l2_norm", "\"p\"", "o", "\"axes\":[-1],\"eps\":0.01"),
-     N("exp", "\"X\"", "e") "," NA("sum", "\"e\"", "s", LAST) "," N("div", "\"e\",\"s\"", "p") "," NA(
-         "l2_norm", "\"p\"", "o", "\"axes\":[-1],\"eps\":0.01")},
     {"softmax with its maximum", X, NA("softmax", "\"X\"", "o", "\"axis\":-1"),
      NA("max", "\"X\"", "m", LAST) "," N("sub", "\"X\",\"m\"", "d") "," N("exp", "\"d\"", "e") ","
      NA("sum", "\"e\"", "s", LAST) "," N("div", "\"e\",\"s\"", "o")},
@@ -189,17 +185,23 @@ Test(recheck, certificates_are_accepted)
     }
 }
 
-/* Of these, many a changed operator gives the same, so that they are not among the pairs. */
-Test(recheck, certificates_of_little_are_accepted)
+/* Of these, many a changed operator, or another sign below a square, gives the same, so that they are not
+ * among the pairs. */
+Test(recheck, certificates_that_bear_damage_are_accepted)
 {
     const pair some[] = {
+        {"l2 norm of a softmax", X,
+         NA("softmax", "\"X\"", "p", "\"axis\":-1") "," NA("l2_norm", "\"p\"", "o",
+                                                           "\"axes\":[-1],\"eps\":0.01"),
+         N("exp", "\"X\"", "e") "," NA("sum", "\"e\"", "s", LAST) "," N("div", "\"e\",\"s\"", "p") "," NA(
+             "l2_norm", "\"p\"", "o", "\"axes\":[-1],\"eps\":0.01")},
         {"the larger of 0 and what is never below", X, N("square", "\"X\"", "q") "," N("relu", "\"q\"", "o"),
          N("square", "\"X\"", "o")},
         {"norm of single elements", "{\"name\":\"X\",\"shape\":[6,1],\"dtype\":\"f16\"}",
          NA("layer_norm", "\"X\"", "n", "\"axes\":[-1],\"eps\":1e-5") "," N("add", "\"n\",\"X\"", "o"),
          N("mul", "\"X\",1", "o")},
     };
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 6; i++) {
         subject s = make_subject(&some[i / 2], i % 2 != 0);
         const char *reason = NULL;
         cr_expect(accepted(&s, s.proof, &reason), "%s: %s", some[i / 2].what, reason);

@@ -1,6 +1,7 @@
 /* Both sides of a proof, case by case. */
 #include "verify/proof.h"
 
+#include "base/strmap.h"
 #include "verify/equiv_parts.h"
 #include "verify/proof_parts.h"
 
@@ -233,6 +234,28 @@ static void print_claim(mo_str *out, const mo_program *program, const mo_mugraph
     mo_str_add(out, "\n");
 }
 
+/* Claims that differ in the names of their variables alone are told once. */
+static void print_steps(mo_str *out, const mo_program *program, const mo_mugraph *graph,
+                        const mo_program *other, const mo_proof *proof)
+{
+    mo_arena *arena = mo_arena_new();
+    mo_strmap told = mo_strmap_new(arena, (size_t)proof->n_claims);
+    mo_str_add(out, "steps:\n");
+    for (int side = 0; side < 2; side++)
+        for (int i = 0; i < proof->n_claims; i++) {
+            mo_str line = {0};
+            if ((proof->claims[i].kind == MO_CLAIM_PROGRAM) != (side == 0)) continue;
+            print_claim(&line, program, graph, other, &proof->claims[i]);
+            const char *text = mo_arena_strdup(arena, mo_str_text(&line));
+            if (mo_strmap_find(&told, text) == NULL) {
+                mo_strmap_put(&told, text, i);
+                mo_str_add(out, text);
+            }
+            mo_str_free(&line);
+        }
+    mo_arena_free(arena);
+}
+
 /* The forms that differ: those of the last case. */
 static void print_unequal(mo_str *out, const mo_program *program, const mo_proof *proof)
 {
@@ -267,9 +290,5 @@ void mo_proof_print(mo_str *out, const mo_program *program, const mo_mugraph *gr
         if (c->left->form != c->right->form) mo_normal_print(out, program, &names, c->right->form);
         mo_str_add(out, "\n");
     }
-    mo_str_add(out, "steps:\n");
-    for (int side = 0; side < 2; side++)
-        for (int i = 0; i < proof->n_claims; i++)
-            if ((proof->claims[i].kind == MO_CLAIM_PROGRAM) == (side == 0))
-                print_claim(out, program, graph, other, &proof->claims[i]);
+    print_steps(out, program, graph, other, proof);
 }

@@ -199,6 +199,7 @@ const mo_atom *mo_normal_intern_atom(mo_normals *s, const mo_atom *wanted)
     a.bound = bound;
     mo_atom *kept = MO_NEW(s->arena, mo_atom);
     *kept = a;
+    mo_atom_set_looks(kept);
     *slot = kept;
     s->tables->atoms.count++;
     return kept;
@@ -263,6 +264,7 @@ const mo_normal *mo_normal_intern(mo_normals *s, const mo_term *terms, int n)
     f.id = s->n_forms++;
     mo_normal *form = MO_NEW(s->arena, mo_normal);
     *form = f;
+    mo_normal_set_looks(form);
     *slot = form;
     s->tables->forms.count++;
     return form;

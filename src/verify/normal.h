@@ -51,8 +51,8 @@ struct mo_atom {
     const mo_normal *const *args;
     const mo_var *bound; /* LARGEST */
     int n_free;
-    const mo_var *free; /* ascending */
-    uint64_t hash;
+    const mo_var *free;      /* ascending */
+    uint64_t hash, looks[2]; /* looks: whatever its variables are called, without and with indices */
 };
 
 typedef struct {
@@ -73,7 +73,7 @@ struct mo_normal {
     const mo_term *terms;
     int n_free;
     const mo_var *free;
-    uint64_t hash;
+    uint64_t hash, looks[2];
 };
 
 /* Makes forms. One that fails (too large, a number that does not fit, a quotient by 0) leaves the reason in

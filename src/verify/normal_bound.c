@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define MOST_ORDERS 720 /* of variables that look alike */
+#define MOST_ORDERS 120 /* of variables that look alike */
 
 /* ---- looking into atoms ---- */
 
@@ -150,7 +150,7 @@ static view hide(const view *v, const mo_var *bound, int n)
     return inside;
 }
 
-static uint64_t look_at_atom(const view *v, const mo_atom *atom)
+static uint64_t examine_atom(const view *v, const mo_atom *atom)
 {
     uint64_t hash =
         mix(mix(mix((uint64_t)atom->kind, (uint64_t)atom->tensor), (uint64_t)atom->op), atom->tag);
@@ -165,6 +165,13 @@ static uint64_t look_at_atom(const view *v, const mo_atom *atom)
     return mix(mix(hash, index), args);
 }
 
+/* What does not have the variable in it looks as it always does. */
+static uint64_t look_at_atom(const view *v, const mo_atom *atom)
+{
+    bool mine = v->has_self && mo_normal_has(atom->free, atom->n_free, v->self);
+    return mine ? examine_atom(v, atom) : atom->looks[v->no_index ? 0 : 1];
+}
+
 static uint64_t look_at_factors(const view *v, const mo_factor *factors, int n)
 {
     uint64_t product = 4;
@@ -172,7 +179,7 @@ static uint64_t look_at_factors(const view *v, const mo_factor *factors, int n)
     return product;
 }
 
-static uint64_t look_at_form(const view *v, const mo_normal *f)
+static uint64_t examine_form(const view *v, const mo_normal *f)
 {
     uint64_t hash = 5;
     for (int i = 0; i < f->n; i++) {
@@ -183,10 +190,20 @@ static uint64_t look_at_form(const view *v, const mo_normal *f)
     return hash;
 }
 
-uint64_t mo_normal_look(const mo_normal *f)
+static uint64_t look_at_form(const view *v, const mo_normal *f)
 {
-    view anybody = {.no_index = true};
-    return look_at_form(&anybody, f);
+    bool mine = v->has_self && mo_normal_has(f->free, f->n_free, v->self);
+    return mine ? examine_form(v, f) : f->looks[v->no_index ? 0 : 1];
+}
+
+void mo_normal_set_looks(mo_normal *f)
+{
+    for (int i = 0; i < 2; i++) f->looks[i] = examine_form(&(view){.no_index = i == 0}, f);
+}
+
+void mo_atom_set_looks(mo_atom *atom)
+{
+    for (int i = 0; i < 2; i++) atom->looks[i] = examine_atom(&(view){.no_index = i == 0}, atom);
 }
 
 const mo_term *mo_normal_leading(const mo_normal *f)

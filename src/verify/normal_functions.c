@@ -117,8 +117,8 @@ static bool add_flat(mo_normals *s, arg_set *set, const mo_normal *a)
 static bool comes_before(const arg_set *a, const arg_set *b)
 {
     uint64_t x = 0, y = 0;
-    for (int i = 0; i < a->n; i++) x += mo_normal_look(a->args[i]);
-    for (int i = 0; i < b->n; i++) y += mo_normal_look(b->args[i]);
+    for (int i = 0; i < a->n; i++) x += a->args[i]->looks[0];
+    for (int i = 0; i < b->n; i++) y += b->args[i]->looks[0];
     if (x != y) return x < y;
     for (int i = 0; i < a->n; i++)
         if (a->args[i] != b->args[i]) return a->args[i]->id < b->args[i]->id;

@@ -4,11 +4,11 @@
 
 #include "verify/normal.h"
 
-#define MO_NORMAL_BOUND 12         /* variables of a term */
-#define MO_NORMAL_FACTORS 48       /* factors of a term */
-#define MO_NORMAL_TERMS 2048       /* terms of a form */
-#define MO_NORMAL_PRODUCTS 1000000 /* terms put together for one mo_normals */
-#define MO_NORMAL_OBJECTS 400000   /* atoms and forms of one mo_normals */
+#define MO_NORMAL_BOUND 12        /* variables of a term */
+#define MO_NORMAL_FACTORS 48      /* factors of a term */
+#define MO_NORMAL_TERMS 2048      /* terms of a form */
+#define MO_NORMAL_PRODUCTS 200000 /* terms put together for one mo_normals */
+#define MO_NORMAL_OBJECTS 400000  /* atoms and forms of one mo_normals */
 
 /* A term that is being put together: factors in any order, variables with any names. */
 typedef struct {
@@ -67,8 +67,9 @@ uint32_t mo_normal_above(const mo_var *vars, int n, uint32_t least);
 typedef bool mo_affine_visit(void *context, const mo_affine *index);
 bool mo_atom_visit(const mo_atom *atom, mo_var u, mo_var v, mo_affine_visit *visit, void *context);
 
-/* Hash of what a form looks like without its indices: it orders what has no order of its own. */
-uint64_t mo_normal_look(const mo_normal *f);
+/* Fill in the looks, hashes that order what has no order of its own. Those of the parts are there. */
+void mo_normal_set_looks(mo_normal *f);
+void mo_atom_set_looks(mo_atom *atom);
 
 /* The term that a form is measured by: the same for all names of its variables, as far as looks tell. */
 const mo_term *mo_normal_leading(const mo_normal *f);
